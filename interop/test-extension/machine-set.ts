@@ -1,6 +1,6 @@
 /**
- * Upstream's test extension updates a MachineDeployment in place: core calls the hook CanUpdateMachineSet with templates of the kubeadm and
- * Docker providers. Of these providers only the CustomResourceDefinitions are installed. This file writes the fields that the providers
+ * Upstream's test extension updates the Machine of a MachineDeployment in place: core calls the hook CanUpdateMachineSet with templates of the
+ * kubeadm and Docker providers. Of these providers only the CustomResourceDefinitions are installed. This file writes the fields that the providers
  * would write for the one Machine.
  */
 import { readFileSync } from 'node:fs'
@@ -49,8 +49,8 @@ const definitions = [
 ] as const
 
 /**
- * Updates the Machine of a MachineSet in place. The class `demo` must exist in namespace `default`, and `clientConfig` must be that of the
- * extension.
+ * Updates the Machine of a MachineDeployment in place. Then makes a change that the extension cannot apply, and checks that an event states the
+ * reason. The class `demo` must exist in namespace `default`, and `clientConfig` must be that of the extension.
  */
 export async function updateMachineSet(
   client: Client,

@@ -66,7 +66,7 @@ const swappedMethods: ReadonlyMap<string, string> = new Map([
 const observingCall = /^(?:await )?[\w.#?!]*\b(?:log|logger|metrics|span|events?)\b[\w.#?!]*\(/
 
 /**
- * Returns the mutants of a file, in the order of the text. Only bodies of functions are changed: tables and constants of a module are
+ * Returns the mutants of a file, in the order of the text, and the statements that they are in. Only bodies of functions are changed: tables and constants of a module are
  * evaluated once for many test files, so coverage cannot assign tests to them.
  */
 export function mutantsOf(text: string): Mutants {
@@ -81,7 +81,7 @@ export function mutantsOf(text: string): Mutants {
     return statements.length - 1
   }
 
-  /** @param statement the innermost statement of a function that contains the node */
+  /** @param statement index of the innermost statement of a function that contains the node; `undefined` outside of functions */
   function visit(node: Node, statement: number | undefined): void {
     if (node.type.startsWith('TS') && !isNode(node.expression)) return
     if (statement !== undefined)

@@ -361,7 +361,7 @@ test('a simulated failure is reported in conditions, and ends after the configur
 test('a permanent failure is not retried until it is removed from the spec', async () => {
   const env = await startEnv()
   await createCluster(env, { simulated: { failure: { at: 'node', message: 'kernel panic' } } })
-  // After five failures of the connection to the workload cluster, about two minutes, core reports them. Then nothing is written anymore.
+  // After about two minutes without a connection to the workload cluster, core reports this. Afterwards nothing is written.
   await env.advance(minutes(5))
   const [machine] = await machines(env)
   expect(getCondition(await env.client.get(LocalMachine, key(machine!.metadata.name)), 'Ready')).toMatchObject({
@@ -485,7 +485,7 @@ test('an idle cluster writes nothing', async () => {
   expect((await stores.openStore('workload_default_demo')).revision).toBe(workload)
 })
 
-test('a paused control plane is not changed', async () => {
+test('a paused control plane is not scaled until it is resumed', async () => {
   const env = await startEnv()
   await createCluster(env)
   await env.advance(seconds(5))

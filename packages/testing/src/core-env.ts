@@ -40,19 +40,26 @@ import { aCluster, aMachine, nodeConditions, stateText } from './core-objects.ts
 import { DevCluster, DevConfig, DevControlPlane, DevMachine, devKinds } from './dev-provider.ts'
 import { type TestEnv, type TestEnvOptions, testEnv } from './env.ts'
 
+/** The environment. `create`, `patch` and `get` use the namespace `default` of the management cluster. */
 export interface CoreEnv extends TestEnv {
   /** A client of the workload cluster. */
   readonly workload: Client
   readonly clusters: ClusterCache
-  /** Whether the workload cluster is reachable. */
+  /** Whether core's controllers can reach the workload cluster. Default: true; a test may change it. */
   reachable: boolean
   create<T extends KubeObject>(kind: Kind<T>, name: string, fields?: object): Promise<T>
   /** Patches an object and its status, then settles. */
   patch<T extends KubeObject>(kind: Kind<T>, name: string, body: { status?: object; [field: string]: unknown }): Promise<void>
   get<T extends KubeObject>(kind: Kind<T>, name: string): Promise<T>
-  /** Creates the Cluster `demo`, the objects of its provider, which report that they are provisioned, and its kubeconfig Secret. */
+  /**
+   * Creates the Cluster `demo`, the objects of its provider, which report that they are provisioned, and its kubeconfig Secret. Advances the
+   * clock by 30 seconds.
+   */
   provisionCluster(spec?: Partial<Cluster['spec']>): Promise<void>
-  /** Creates a Machine with its bootstrap config and infrastructure machine, which report that they are provisioned, and its Node. */
+  /**
+   * Creates a Machine with its bootstrap config and infrastructure machine, which report that they are provisioned, and its Node. Advances
+   * the clock by 30 seconds.
+   */
   provisionMachine(name: string, options?: { labels?: { [key: string]: string }; spec?: Partial<Machine['spec']> }): Promise<void>
 }
 
@@ -154,8 +161,8 @@ export async function coreEnv(
     get reachable() {
       return reachable
     },
-    set reachable(now) {
-      reachable = now
+    set reachable(value) {
+      reachable = value
     },
     async close() {
       await env.close()
@@ -170,7 +177,7 @@ export function conditionText(object: ConditionSource, type: string): string | u
   return condition && stateText(condition)
 }
 
-/** Makes requests fail while the server is unreachable. Open watches are not interrupted. */
+/** Makes requests fail while `reachable` returns false. Open watches are not interrupted. */
 const whenReachable = (transport: Transport, reachable: () => boolean): Transport => ({
   close: () => transport.close(),
   watch: (request, signal) => (reachable() ? transport.watch(request, signal) : Promise.reject(unreachableError())),

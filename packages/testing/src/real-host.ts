@@ -64,7 +64,7 @@ export async function realHost({
     conversion: webhooks.conversion,
     transport: connect,
     server: withoutEmbeddedState,
-    // Reports only whether objects were written. Other functions of a store are not supported.
+    // Only `revision` is supported. It increases when objects were created or changed.
     store: {
       get revision() {
         return newest
@@ -123,7 +123,7 @@ async function untilServed(client: Client, kind: Kind): Promise<void> {
 }
 
 const builtIn: readonly Kind[] = [Secret, ConfigMap, Event, Lease, Node]
-/** Objects that a server creates by itself. */
+/** Names of objects that a server creates by itself, by kind. */
 const ownObjects: { readonly [kind: string]: RegExp } = {
   Namespace: /^(default|kube-.*)$/,
   ConfigMap: /^(kube-root-ca\.crt|kube-.*|extension-apiserver-authentication)$/,

@@ -10,7 +10,7 @@ const aTemplate = (spec: object): UnknownObject => ({
 })
 const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'ms', uid: 'ms-uid' }
 
-test('a clone has the body of the template, its own name and owner, and annotations that name the template', () => {
+test('a clone has the spec, labels and annotations of the template, its own name and owner, and annotations that name the template', () => {
   const template = aTemplate({
     template: {
       metadata: { labels: { a: '1', b: '1' }, annotations: { c: '1' }, finalizers: ['x'], uid: 'stale', ownerReferences: [{}] },
@@ -45,13 +45,13 @@ test('a clone has the body of the template, its own name and owner, and annotati
   })
 })
 
-test('a template without a body leads to an object without a spec', () => {
+test('a template without `spec.template` leads to an object without a spec', () => {
   const clone = fromTemplate(aTemplate({}), { name: 'm1', namespace: 'default', clusterName: 'demo' })
   expect(clone).not.toHaveProperty('spec')
   expect(clone.kind).toBe('DevMachine')
 })
 
-test('a kind in the template body replaces the derived kind', () => {
+test('apiVersion and kind in `spec.template` replace the derived values', () => {
   const clone = fromTemplate(aTemplate({ template: { kind: 'Special', apiVersion: 'other.example.com/v1' } }), {
     name: 'm1',
     namespace: 'default',

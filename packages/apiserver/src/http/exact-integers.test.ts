@@ -1,4 +1,7 @@
-/** Integers beyond 2^53 keep their digits. Expected responses of single requests are those of a real kube-apiserver v1.36.2. */
+/**
+ * Tests that integers of up to 64 bits keep all digits, also those beyond 2^53, except in places where kube-apiserver uses floats. Expected
+ * responses of single requests are those of a real kube-apiserver v1.36.2.
+ */
 import { exactInteger, seededRandom, silent, VirtualClock, writeJSON } from '@capstan/kube'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -248,7 +251,7 @@ describe.each([
   ['as objects', plainObjects],
   ['packed', packedObjects(2)],
 ])('stored %s', (_, encode) => {
-  test('any integers survive create, patch, apply and a restart', async () => {
+  test('random integers of up to 64 bits survive create, patch, apply and a restart', async () => {
     const { disk, send, stop } = await newServer(encode)
     const samples = fc.sample(specs, { numRuns: 25, seed: 1 })
     const expected: string[] = []

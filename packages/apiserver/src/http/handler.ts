@@ -40,7 +40,7 @@ export interface HandlerOptions {
   readonly issuer?: TokenIssuer
   /** Options that the server was started with, by flag name, for `/flagz`. */
   readonly flags?: { readonly [name: string]: unknown }
-  /** Limits of requests. Default: kube-apiserver's. */
+  /** Limits of requests. A limit that is absent has the default value of kube-apiserver. */
   readonly limits?: Partial<Limits>
   /** Regular expressions of origins whose pages may call the server (CORS). Default: none. */
   readonly allowedOrigins?: readonly string[]
@@ -104,7 +104,7 @@ async function responseTo(server: Server, request: HttpRequest, identity: Identi
   // Invalid credentials are rejected on every path, also on public ones.
   if (identity.kind === 'rejected') throw unauthorized()
   const { authorizer } = server.engine
-  // Upstream rejects anonymous requests when the authorization mode is AlwaysAllow.
+  // Upstream also rejects anonymous requests when the authorization mode is AlwaysAllow. Here, requests for health and version are accepted.
   if (identity.kind === 'anonymous' && authorizer.modes.includes('AlwaysAllow') && !isPublic(route)) throw unauthorized()
   const forbidden = (err: unknown): HttpResponse => {
     if (err instanceof StatusError && err.reason === 'Forbidden') return forbiddenResponse(err, request)

@@ -28,7 +28,7 @@ export interface Manifest {
   readonly [field: string]: unknown
 }
 
-/** Returns the objects of a provider except `coreRoleForLocal`, in an order in which they can be applied. */
+/** Returns the objects of a provider except the ClusterRole of `coreRoleForLocal`, in an order in which they can be applied. */
 export function components(options: ManifestOptions): Manifest[] {
   const { provider, certificates } = options
   const { namespace, prefix, label } = providerNames[provider]
@@ -71,7 +71,8 @@ export function components(options: ManifestOptions): Manifest[] {
     networkPolicy(options),
     ...(certificates === 'cert-manager' ? certManagerObjects(provider) : []),
   ]
-  // All objects of a components file have the same provider label. It replaces the label of a local CRD, which depends on the API group.
+  // All objects of a components file have the same provider label. CRDs of the local provider come with another value of this label,
+  // which depends on their API group. It is replaced.
   return objects.map((object) => ({
     ...object,
     metadata: {
@@ -244,7 +245,8 @@ function deployment({ provider, image, certificates, replicas, shards }: Manifes
 }
 
 /**
- * Allows ingress to health, metrics and webhooks from any source, because the addresses of API servers and monitoring are unknown.
+ * Allows ingress from any source to the ports of health, metrics and webhooks, because the addresses of API servers and monitoring are
+ * unknown. For the local provider, allows ingress to all ports.
  */
 function networkPolicy({ provider }: ManifestOptions): Manifest {
   const { namespace, prefix, label } = providerNames[provider]
@@ -256,7 +258,7 @@ function networkPolicy({ provider }: ManifestOptions): Manifest {
     spec: {
       podSelector: { matchLabels: { 'cluster.x-k8s.io/provider': label } },
       policyTypes: ['Ingress'],
-      // The local provider also serves workload clusters, on a free port.
+      // The local provider also runs the API servers of workload clusters, on a port that is known only at run time.
       ingress: provider === 'local' ? [{}] : [{ ports }],
     },
   }

@@ -10,7 +10,7 @@ interface Names {
   readonly prefix: string
   /** Name of the provider in clusterctl. */
   readonly clusterctl: string
-  /** Value of the label `cluster.x-k8s.io/provider`, and name of the folder with the files for clusterctl. */
+  /** Value of the label `cluster.x-k8s.io/provider`, and name of the provider's folder in a clusterctl repository. */
   readonly label: string
   /** Name of the components file for clusterctl. */
   readonly file: string

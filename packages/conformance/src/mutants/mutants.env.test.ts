@@ -17,30 +17,30 @@ import { providerManifests } from '../manifests.ts'
 import { rules } from '../rules/index.ts'
 import { type Draft, type Mutant, mutants } from './mutants.ts'
 
-const names = {
+const kindNames = {
   InfraCluster: 'LocalCluster',
   InfraMachinePool: 'LocalMachinePool',
   BootstrapConfig: 'LocalBootstrapConfig',
   ControlPlane: 'LocalControlPlane',
 }
 
-const infrastructure = { InfraCluster: 'LocalCluster' }
+const infrastructureNames = { InfraCluster: 'LocalCluster' }
 
-const pool: UnknownObject = {
+const machinePool: UnknownObject = {
   apiVersion: 'infrastructure.capstan.dev/v1alpha1',
   kind: 'LocalMachinePool',
   metadata: { name: '', uid: '', resourceVersion: '', creationTimestamp: '' },
   spec: { machines: true },
 }
 
-const addresses: UnknownObject = {
-  ...pool,
+const addressPool: UnknownObject = {
+  ...machinePool,
   apiVersion: 'ipam.example.com/v1alpha1',
   kind: 'DevPool',
   spec: { addresses: Array.from({ length: 20 }, (_, i) => `10.0.0.${i + 2}`), prefix: 24 },
 }
 
-/** Returns the number of findings that lint has for the mutant's rule, in declarations that the mutant changes. */
+/** Applies the mutant to the CRDs of the local provider, and returns the number of lint findings for the mutant's rule. */
 function findings({ rule, crd: change }: Mutant): number {
   const manifests = (localKinds as readonly DeclaredKind[]).map((kind) => {
     const crd: Draft = structuredClone(customResourceDefinition(kind))
@@ -110,8 +110,15 @@ async function verdictOf(mutant: Mutant): Promise<string> {
         clock: env.clock,
         random: seededRandom(3),
         ...(isIpamMutant
-          ? { target: {}, pool: await findPool(env.client, 'DevPool', [addresses], signal) }
-          : { target: await findTarget(env.client, mutant.infrastructureOnly ? infrastructure : names, [pool], signal) }),
+          ? { target: {}, pool: await findPool(env.client, 'DevPool', [addressPool], signal) }
+          : {
+              target: await findTarget(
+                env.client,
+                mutant.infrastructureOnly ? infrastructureNames : kindNames,
+                [machinePool],
+                signal,
+              ),
+            }),
         rules: rules.filter(({ id }) => id === mutant.rule),
         signal,
         limits: { wait: seconds(30), quiet: seconds(10) },
@@ -130,7 +137,8 @@ async function verdictOf(mutant: Mutant): Promise<string> {
 const named = (mutantList: readonly Mutant[]) => mutantList.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const)
 
 /**
- * Whether all mutants run, as in `npm run interop -- conform --only mutants`. Otherwise one mutant of each rule runs.
+ * Whether all mutants of controllers run, as in `npm run interop -- conform --only mutants`. Otherwise one mutant of each rule runs, and no
+ * mutant that is declared as not detected.
  */
 const runsAll = process.env.CAPSTAN_MUTANTS === '1'
 const caught = mutants.controllerMutants.filter(({ survives }) => survives === undefined)

@@ -4,7 +4,7 @@
  */
 import { equal, largest } from '@capstan/kube'
 
-/** A Go struct: its name, and its fields with their JSON names. */
+/** A Go struct: its name, and its fields with their JSON names. A field that is a struct also has the type of this struct. */
 export interface GoStruct {
   readonly name: string
   readonly fields: { readonly [field: string]: string | readonly [json: string, type: GoStruct] }
@@ -58,11 +58,15 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
 /** Number of equal fields that go-cmp prints before and after a difference. */
 const ContextFields = 2
 
-/** Returns whether an equal field is hidden. A single such field is printed, because a line with the count would be as long. */
+/**
+ * Returns whether a field that is not within `ContextFields` of a difference is hidden. A single such field is printed, because a line with
+ * the count would be as long.
+ */
 function isWorthHiding(isShown: readonly boolean[], index: number): boolean {
   return isShown[index - 1] === false || isShown[index + 1] === false
 }
 
+/** Whether the structs have an equal field. Otherwise they are printed as a whole, as a removed and an added line. */
 const hasSameField = (oldValue: Value, newValue: Value, { fields }: GoStruct): boolean =>
   Object.values(fields).some((json) => typeof json === 'string' && equal(oldValue[json] ?? '', newValue[json] ?? ''))
 

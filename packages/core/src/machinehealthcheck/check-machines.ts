@@ -78,8 +78,9 @@ function nodeOf({ status }: Machine, workload: WorkloadCluster | undefined): Tar
 }
 
 /**
- * Writes the health of a Machine once it is known. If remediation is allowed, also requests that the owner remediate an unhealthy Machine.
- * With a remediation template, instead creates a remediation request for an unhealthy Machine, and deletes the request for a healthy one.
+ * Writes the health of a Machine once it is known. If remediation is allowed, also starts or ends the remediation. Without a remediation
+ * template, it requests that the owner remediate an unhealthy Machine. With a template, it creates a remediation request for an unhealthy
+ * Machine, and deletes the request for a healthy Machine.
  */
 async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io: MachineHealthCheckIO): Promise<void> {
   const { machine, health } = target

@@ -61,7 +61,7 @@ describe('defaults', () => {
   })
 })
 
-describe('errors have the texts of upstream', () => {
+describe('validation', () => {
   test.each([
     ['an unknown variable', { other: 1 }, 'spec.topology.variables[other]: Invalid value: "1": variable is not defined'],
     [
@@ -89,7 +89,7 @@ describe('errors have the texts of upstream', () => {
       { net: { mtu: 1500, foo: 1 } },
       'spec.topology.variables[net]: Invalid value: "{\\"foo\\":1,\\"mtu\\":1500}": failed validation: "foo" field(s) are not specified in the variable schema of variable "net"',
     ],
-  ])('%s', (_, variables, message) => {
+  ])('rejects %s with the text of upstream', (_, variables, message) => {
     const errors = defaultAndValidateVariables(aCluster(variables), aClass(schemas))
     expect(errors.map(({ field, text }) => `${field}: ${text}`)).toEqual([message])
   })
@@ -107,7 +107,7 @@ describe('errors have the texts of upstream', () => {
     const errorsOf = (cluster: Cluster, old?: Cluster) =>
       defaultAndValidateVariables(cluster, aClass(ruled), old).map(({ field, text }) => `${field}: ${text}`)
 
-    test('are evaluated with the old value of the variable', () => {
+    test('that use oldSelf are evaluated only for a variable with an old value', () => {
       expect(errorsOf(aCluster({ grows: 1 }))).toEqual([])
       expect(errorsOf(aCluster({ grows: 1 }), aCluster({}))).toEqual([])
       expect(errorsOf(aCluster({ grows: 1 }), aCluster({ grows: 2 }))).toEqual([
@@ -120,7 +120,7 @@ describe('errors have the texts of upstream', () => {
         'spec.topology.workers.machineDeployments[md-0].variables.overrides[grows].value: Invalid value: "1": may not shrink',
       ])
     })
-    test('apply to unchanged values as well', () => {
+    test('apply to unchanged values', () => {
       expect(errorsOf(aCluster({ small: 12 }), aCluster({ small: 12 }))).toEqual([
         'spec.topology.variables[small].value: Invalid value: "12": too big: 12',
       ])
@@ -130,26 +130,26 @@ describe('errors have the texts of upstream', () => {
         expect.stringContaining('failed validation: "middle" field(s) are not specified'),
       ])
     })
-    test('set the field of their error by fieldPath', () => {
+    test('determine the field and the type of their error by fieldPath and reason', () => {
       expect(errorsOf(aCluster({ net: { low: 2, high: 1 } }))).toEqual([
         'spec.topology.variables[net].value.high: Forbidden: failed rule: self.low <= self.high',
       ])
     })
   })
 
-  test('a required variable that is not set', () => {
+  test('rejects a Cluster without a required variable', () => {
     const errors = defaultAndValidateVariables(aCluster({}), aClass(schemas, ['zone']))
     expect(errors).toMatchObject([
       { field: 'spec.topology.variables', text: 'Required value: required variable "zone" must be set' },
     ])
   })
 
-  test('an invalid override, with the name of the MachineDeployment topology in the path', () => {
+  test('reports an invalid override with the name of the MachineDeployment topology in the path', () => {
     const errors = defaultAndValidateVariables(aCluster({}, { zone: 'q' }), aClass(schemas))
     expect(errors).toMatchObject([{ field: 'spec.topology.workers.machineDeployments[md-0].variables.overrides[zone].value' }])
   })
 
-  test('rejects the Cluster with all errors', () => {
+  test('reports all errors of a Cluster in one error', () => {
     expect(() => withDefaultedVariables(aCluster({ other: 1 }), aClass(schemas, ['zone']))).toThrow(
       'Cluster.cluster.x-k8s.io "demo" is invalid: [spec.topology.variables[other]: Invalid value: "1": variable is not defined, spec.topology.variables: Required value: required variable "zone" must be set]',
     )

@@ -70,15 +70,18 @@ export interface HookScenario {
 export interface Story {
   readonly env: FleetEnv
   readonly order: OrderChecker
-  /** A line for each call: time, hook, response, and the state of the Cluster's objects. */
+  /**
+   * One text of two lines for each call. First line: seconds since the start, hook and version, and response. Second line: the state of the
+   * Cluster's objects.
+   */
   readonly trace: readonly string[]
   /** Milliseconds of virtual time since the start. */
   readonly took: number
-  /** Number of calls by hook and version. */
+  /** Number of calls by hook and version, as `textOf` formats them. */
   readonly calls: ReadonlyMap<string, number>
   /**
-   * The last hook call, as `textOf` formats it, if its response does not allow core to proceed. A `Response` of the scenario counts as such
-   * a response.
+   * The last hook call, as `textOf` formats it, if its response does not allow core to proceed. A `Response` of the scenario never allows it.
+   * `undefined` after `remove` of this hook.
    */
   readonly blocking: string | undefined
   readonly cluster: () => Promise<Cluster | undefined>
@@ -103,7 +106,7 @@ export async function runScenario(scenario: HookScenario = {}): Promise<Story> {
   const handle =
     (hook: Hook, by: ManagerProcess) =>
     (call: { request: object }): Answer | Response => {
-      const checked = checkedCallOf(hook, call.request as Request)
+      const checked = checkedCallOf(hook, call.request as HookRequest)
       const text = textOf(checked)
       const nth = (calls.get(text) ?? 0) + 1
       calls.set(text, nth)
@@ -215,13 +218,13 @@ export async function runScenario(scenario: HookScenario = {}): Promise<Story> {
   return story
 }
 
-interface Request {
+interface HookRequest {
   readonly fromKubernetesVersion?: string
   readonly toKubernetesVersion?: string
   readonly kubernetesVersion?: string
 }
 
-function checkedCallOf(hook: Hook, { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion }: Request): CheckedCall {
+function checkedCallOf(hook: Hook, { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion }: HookRequest): CheckedCall {
   const version = toKubernetesVersion ?? kubernetesVersion ?? ''
   const previousVersion = Versions[Versions.indexOf(version as never) - 1] ?? ''
   return { hook: hook.name, version, from: fromKubernetesVersion ?? previousVersion }

@@ -9,10 +9,11 @@ export interface PodsInput {
   readonly rules: readonly MachineDrainRule[]
   /** Labels of a namespace; `undefined` when the namespace does not exist. */
   readonly namespaceLabels: (namespace: string) => Labels | undefined
-  /** Whether a DaemonSet, `namespace/name`, exists. Pods of a missing DaemonSet are evicted. */
+  /** Whether a DaemonSet, `namespace/name`, exists. Pods of a missing DaemonSet are treated like other Pods. */
   readonly daemonSetExists: (name: string) => boolean
   /** Whether the kubelet stopped reporting. Pods that it should have ended by now are then skipped. */
   readonly isNodeUnreachable: boolean
+  /** Milliseconds since the Unix epoch. */
   readonly now: number
 }
 
@@ -79,8 +80,8 @@ export interface DrainPlan {
 }
 
 /**
- * Selects the Pods of the lowest order to be evicted or awaited now, and all other Pods for later. Pods with the behavior Drain and a
- * deletionTimestamp are in `deleting`, in every order.
+ * Selects the Pods of the lowest order to be evicted or awaited now, and Pods of a higher order for later. Pods with the behavior Drain and a
+ * deletionTimestamp are in `deleting`, in every order. Pods with the behavior Skip are left out.
  */
 export function planDrain(podDrains: readonly PodDrain[]): DrainPlan {
   const waitedFor = podDrains.filter((podDrain) => podDrain.behavior !== 'Skip')
