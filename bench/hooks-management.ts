@@ -19,8 +19,9 @@ import { now } from './figure.ts'
 export interface HooksManagement {
   readonly client: Client
   /**
-   * Times of events, by name. For a Cluster `c`: `Available c`, `gone c` (deleted), `waits for HOOK c`, `infrastructure c` (its
-   * LocalCluster exists) and `control plane c v1.36.0` (the spec of its LocalControlPlane has this version). Benches record additional events.
+   * Times of events, by name: `discovered` (the extension), and for a Cluster `c`: `Available c`, `gone c` (deleted), `waits for HOOK c`,
+   * `infrastructure c` (its LocalCluster exists) and `control plane c v1.36.0` (the spec of its LocalControlPlane has this version). Benches
+   * record additional events.
    */
   readonly moments: EventTimes
   close(): Promise<void>

@@ -18,7 +18,7 @@ import { until } from '../shared/until.ts'
 import type { CaseExtension, ExtensionHost } from './extension-host.ts'
 import { stubVersion, templates } from './stub-providers.ts'
 
-/** The observations of all cases with one core, by name. They must be the same with every core. */
+/** Observed values, by `CASE: NAME`, of all cases with one core (upstream's or Capstan's). They must be the same with every core. */
 export type Observations = Map<string, string>
 
 /** Time limit of a single step in seconds, for a busy machine. */
@@ -212,7 +212,7 @@ export class CaseContext {
   }
 }
 
-/** Formats a condition as `STATUS REASON: MESSAGE`. */
+/** Formats a condition as `STATUS REASON: MESSAGE`, or as `STATUS REASON` if the message is empty. */
 export const conditionText = ({
   status,
   reason = '',

@@ -6,7 +6,7 @@ import type { RunningApiServer } from '../processes/api-server.ts'
 import { toolPaths } from '../shared/tools.ts'
 
 export interface Clusterctl {
-  /** Returns the output. @throws Error with stderr when clusterctl fails */
+  /** Runs clusterctl with `args`. Returns stdout (as `out`) and stderr. @throws Error with stderr when clusterctl fails */
   run(...args: readonly string[]): Promise<{ out: string; stderr: string }>
 }
 

@@ -165,7 +165,7 @@ test('servers on one port are selected by name, each with its own CA, and unknow
   await expect(send(listener, { ...demo, servername: 'other.test' })).rejects.toThrow()
 })
 
-test('a connection to a server that was removed gets an error', async () => {
+test('a request to a removed server on an open connection gets a 421 response', async () => {
   const { listener, endpoints } = await start()
   const session = connectHTTP2(listener.url, { servername: 'demo.test', ca: workload.ca.certificate })
   const get = () =>

@@ -8,7 +8,7 @@ export type Level = 'MUST' | 'SHOULD' | 'MAY'
 /** All levels, the most important first. */
 export const Levels: readonly Level[] = ['MUST', 'SHOULD', 'MAY']
 
-/** Pages of upstream's book that have rules. */
+/** Name of a page of upstream's book that states rules. */
 export type PageName = ContractName | 'IPAM' | 'clusterctl'
 
 /** A violation of a rule, with its place in the manifests. */
@@ -24,7 +24,7 @@ export interface Problem {
 
 /** A check of the manifests of a provider, which `capstan lint` runs. */
 export interface StaticCheck {
-  /** The checked parts of the manifests, as a sentence for the reference page. */
+  /** The checked parts of the manifests, for the reference page. */
   readonly looksAt: string
   /** Returns all problems; `undefined` if the rule does not apply to the manifests. */
   run(provider: ProviderManifests): Problem[] | undefined

@@ -3,7 +3,7 @@ import type { LogFields, Logger } from '@capstan/kube'
 
 /**
  * Calls a predicate or map function for an event. If it throws, logs the error and returns `otherwise`: all controllers share the informer or
- * connection that reports the event, so the error must not end it.
+ * connection that reports the event, so the error must not end that informer or connection.
  *
  * @param log the logger of the controller
  * @param object identifies the object of the event in the log

@@ -59,13 +59,16 @@ interface Review {
   readonly oldObject: UnknownObject | null
 }
 
-/** An API server with the CRD, and the transport to its webhooks, which convert objects of the CRD and allow all admission requests. */
+/**
+ * An API server with the CRD. As the server's transport to webhooks, it responds itself: it converts objects of the CRD, and allows all
+ * admission requests.
+ */
 class ConvertingServer implements WebhookTransport {
   /** Requests to the conversion webhook. */
   readonly calls: Request[] = []
-  /** Admission requests, all of which are allowed. */
+  /** Admission requests. */
   readonly reviews: Review[] = []
-  /** Changes the response of the converter. */
+  /** Changes the response of the conversion webhook. */
   changeResponse: (response: { [field: string]: unknown; convertedObjects: UnknownObject[] }) => unknown = (response) => response
   /** HTTP status of the conversion webhook. */
   code = 200
@@ -154,7 +157,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(await server.callsOf(work())).toBe(0)
   })
 
-  test('are listed with one webhook call', async () => {
+  test('are listed with one webhook call for each page, which contains only the objects of the page', async () => {
     for (const name of ['a', 'b', 'c']) await server.client.create(V2, conv({ width: 1 }, name))
     expect(await server.callsOf(server.client.list(V1, { namespace }))).toBe(1)
     const { items } = await server.client.list(V1, { namespace })
@@ -165,7 +168,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(server.calls.at(-1)!.objects).toHaveLength(2)
   })
 
-  test('are listed with several webhook calls if they are large', async () => {
+  test('are listed with several webhook calls if they are large; an error has the index of the object in the whole list', async () => {
     const size = 400_000
     for (const name of ['a', 'b', 'c', 'd']) {
       await server.client.create(V2, conv({ width: 1, ...(name === 'd' ? {} : { color: 'x'.repeat(size) }) }, name))
@@ -305,14 +308,14 @@ describe('objects of a CRD with a conversion webhook', () => {
       (r) => ({ ...r, convertedObjects: r.convertedObjects.map((o) => ({ ...o, apiVersion: `${group}/v2` })) }),
       'returned invalid object at index 0: invalid groupVersion (expected t.example.com/v1, received t.example.com/v2)',
     ],
-  ])('cannot be read through a converter that %s', async (_, changeResponse, text) => {
+  ])('cannot be read through a conversion webhook that %s', async (_, changeResponse, text) => {
     await server.client.create(V2, conv({ width: 1 }))
     server.changeResponse = changeResponse
     const message = await rejection(server.client.get(V1, at))
     expect(message.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(`${failed} ${text}`)
   })
 
-  test('cannot be created in a dry run through a failing converter, except in the storage version', async () => {
+  test('cannot be created in a dry run through a failing conversion webhook, except in the storage version', async () => {
     server.code = 500
     expect(await rejection(server.client.create(V1, conv({ size: 1 }), { dryRun: true }))).toBe(
       '500 : conversion webhook for t.example.com/v1, Kind=Conv failed: an error on the server ("unknown") has prevented the request from succeeding',
@@ -320,7 +323,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     await server.client.create(V2, conv({ width: 1 }), { dryRun: true })
   })
 
-  test('cannot be read through a failing converter, except in the storage version', async () => {
+  test('cannot be read through a failing conversion webhook, except in the storage version', async () => {
     await server.client.create(V2, conv({ width: 1 }))
     server.code = 500
     expect(await rejection(server.client.get(V1, at))).toBe(

@@ -114,7 +114,7 @@ async function serve(flags: ApiserverOptions, io: Io): Promise<void> {
       clock,
       log,
       minVersion: options.tlsMinVersion,
-      // Upstream: 0 selects the default.
+      // As in upstream, 0 selects a default; in upstream that is 100.
       maxStreams: options.http2MaxStreamsPerConnection || 1000,
     })
     const address = options.advertiseAddress ?? advertisedAddress(host, networkInterfaces())

@@ -76,7 +76,7 @@ const consumerBehaviour = {
   none: 'behaviour of the controller. conform does not test it either: its scenarios have no machines with addresses from pools',
 } as const
 
-/** Sections of upstream's page that state the rules. */
+/** Sections of upstream's page, each with the objects or providers to which its rules apply. */
 const sections = {
   data: { heading: 'Data Types', applies: 'kinds of address pools' },
   normal: { heading: 'Normal IPAddressClaim', applies: 'IPAM providers' },
@@ -263,7 +263,7 @@ export const ipamRules: readonly Rule[] = [
     'SHOULD',
     'consumer-deletion',
     'consumer',
-    'The claim is deleted with the infrastructure machine, whose deletion waits for that of the claim.',
+    'The claim is deleted with the infrastructure machine, which is not deleted before the claim.',
     'Addresses are lost, or allocated to another machine too early.',
   ),
   rule(

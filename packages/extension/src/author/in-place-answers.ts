@@ -1,6 +1,6 @@
 /**
- * Computes responses to CanUpdateMachine and CanUpdateMachineSet from the fields that an extension can update. Without side
- * effects, except for logged warnings.
+ * Computes responses to CanUpdateMachine and CanUpdateMachineSet from the fields that an extension can update. The functions have no
+ * side effects except logged warnings.
  */
 import type { CanUpdateMachine, CanUpdateMachineSet, RequestOf } from '@capstan/api'
 import type { Logger } from '@capstan/kube'
@@ -27,7 +27,8 @@ export interface Change {
 }
 
 /**
- * The fields that an extension can update. If the list of an object is absent, the extension can update no field of the object.
+ * The fields that an extension can update, in one list for each of three objects. If the list of an object is absent, the extension can
+ * update no field of that object.
  */
 export interface InPlaceFields {
   /** Fields of the Machine, such as `version`. */
@@ -36,7 +37,7 @@ export interface InPlaceFields {
   readonly bootstrapConfig?: readonly FieldPattern[]
   /**
    * Format of the patches. Default: JSONPatch. The response has no patch for an object with a change that the format cannot
-   * express, such as a JSONMergePatch that sets a field to null.
+   * express, such as a change to null with JSONMergePatch.
    */
   readonly format?: PatchFormat
 }
@@ -105,7 +106,7 @@ interface Part {
   readonly to: object | undefined
   /** Path of the compared spec in the object: `spec`, or `spec.template.spec` in MachineSets and templates. */
   readonly spec: readonly string[]
-  /** Field of the response. */
+  /** Name of the response's field that contains the patch. */
   readonly patch: string
 }
 

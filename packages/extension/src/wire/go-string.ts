@@ -1,4 +1,4 @@
-/** Decodes text as Go does: each byte of invalid UTF-8 becomes the replacement character. */
+/** Decodes and quotes text as Go does. When decoded, each byte of invalid UTF-8 becomes the replacement character. */
 import { quotedGoChar } from '@capstan/kube'
 
 /** Decodes the content of a JSON string. A lone surrogate becomes the replacement character. */
@@ -35,7 +35,7 @@ function byteByByte(bytes: Uint8Array): string {
   return text
 }
 
-/** Returns the length of a character by its first byte. */
+/** Returns the length of a character in bytes, by its first byte; 1 if no character begins with this byte. */
 const lengthOf = (first: number): number => (first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1)
 
 /** Quotes bytes as Go's `%q` does, and adds `suffix`, unescaped, before the closing quote. Upstream: strconv.Quote, Go 1.26. */

@@ -150,7 +150,7 @@ describe('errors report', () => {
     )
   const failing: [title: string, more: Partial<ValidationRule>, text: string][] = [
     ['the source of the rule when it has no message', {}, "spec: Invalid value: failed rule: self.a != 'x'"],
-    ['the message', { message: ' no x ' }, 'spec: Invalid value: no x'],
+    ['the message without surrounding spaces', { message: ' no x ' }, 'spec: Invalid value: no x'],
     ['the messageExpression', { message: 'no x', messageExpression: "'a is ' + self.a" }, 'spec: Invalid value: a is x'],
     [
       'the message when the messageExpression fails',
@@ -230,7 +230,7 @@ describe('a default', () => {
       errors: ['Invalid value: "object": no such key: size evaluating rule: self.size >= oldSelf.size'],
     },
     { rule: 'self.size > 1', value: { size: 1 }, errors: ['Invalid value: failed rule: self.size > 1'] },
-  ])('$value is validated by $rule as an update from itself', ({ rule: source, value, errors }) => {
+  ])('$value is validated by $rule, with itself as the old value', ({ rule: source, value, errors }) => {
     expect(ruleErrorsOfValue({ ...size, 'x-kubernetes-validations': rule(source) }, value).map(({ text }) => text)).toEqual(
       errors,
     )

@@ -155,22 +155,22 @@ describe('legacySummary', () => {
 
   test.each<[string, NewLegacyCondition[], string]>([
     [
-      'one of two steps is completed',
+      'the message counts the completed steps',
       [legacyTrue('A'), legacyFalse('B', 'Waiting', 'Info')],
       'False/Info Waiting: 1 of 2 completed',
     ],
     [
-      'one step is not completed, the other step is not reported yet',
+      'a step that is not reported counts as not completed',
       [legacyFalse('B', 'Waiting', 'Info')],
       'False/Info Waiting: 0 of 2 completed',
     ],
-    ['all steps are completed', [legacyTrue('A'), legacyTrue('B')], 'True'],
+    ['the summary is True, without a message, when all steps are completed', [legacyTrue('A'), legacyTrue('B')], 'True'],
     [
-      'a condition that is not a step is reported, so that steps are not counted',
+      'steps are not counted when a condition that is not a step is reported',
       [legacyTrue('A'), legacyTrue('B'), legacyFalse('C', 'Sick', 'Warning', 'm')],
       'False/Warning Sick: m',
     ],
-  ])('the summary has the expected message when %s', (_, conditions, expected) => {
+  ])('%s', (_, conditions, expected) => {
     expect(text(legacySummary(conditions, { of: ['A', 'B', 'C'], steps: ['A', 'B'] }))).toBe(expected)
   })
 })
@@ -189,7 +189,7 @@ describe('legacyAggregate', () => {
     ['is True when all objects are Ready',                [machine('a', legacyTrue('Ready')), machine('b', legacyTrue('Ready'))], 'True'],
     ['is False when one object is not Ready',             [machine('a', legacyTrue('Ready')), machine('b', waiting)],          'False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed'],
     ['of several objects with equal severity, the first by name gives the reason',    [machine('b', waiting), machine('a', waiting), machine('c')],        'False/Info WaitingForInfrastructure @ Machine/a: 0 of 3 completed'],
-    ['a reason that names an object already stays unchanged',    [machine('a', failed), machine('b', waiting)],                      'False/Error Failed @ DevMachine/x: 0 of 2 completed'],
+    ['a reason that already names an object stays unchanged',    [machine('a', failed), machine('b', waiting)],                      'False/Error Failed @ DevMachine/x: 0 of 2 completed'],
   ])('%s', (_, machines, expected) => {
     expect(text(legacyAggregate(machines, 'MachinesReady'))).toBe(expected)
   })

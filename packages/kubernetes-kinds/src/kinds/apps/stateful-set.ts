@@ -47,7 +47,7 @@ export const statefulsets: BuiltinKind<StatefulSet> = {
     spec.revisionHistoryLimit ??= 10
   },
   prepare({ spec: { updateStrategy } }, old) {
-    // As upstream, drops maxUnavailable if the stored object does not have it: the feature MaxUnavailableStatefulSet is off by default.
+    // As upstream, drops maxUnavailable if the stored object does not have it: MaxUnavailableStatefulSet is off by default in v1.36.
     if (old?.spec.updateStrategy.rollingUpdate?.maxUnavailable === undefined) delete updateStrategy.rollingUpdate?.maxUnavailable
   },
   warnings: (set, old) => [
