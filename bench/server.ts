@@ -62,7 +62,7 @@ export async function startServer(): Promise<Server> {
   }
 }
 
-/** A custom resource of ordinary size: about 1 KB of JSON, with a schema and a CEL rule. */
+/** Kind of the custom resources that benches create, with a schema and a CEL rule. `aWidget` makes an object of about 1 KB of JSON. */
 export const Widget = defineKind({
   group: 'bench.capstan.dev',
   version: 'v1',

@@ -47,13 +47,13 @@ export async function* workloadClustersBench({ short }: BenchOptions): AsyncIter
 
   const before = await settledMemory()
   let started = now()
-  let used = process.cpuUsage()
+  let cpuAtStart = process.cpuUsage()
   const clusters = await createClusters('c', count)
-  const perCluster = () => ({ elapsed: (now() - started) / count, cpu: cpuMilliseconds(used) / count })
+  const perCluster = () => ({ elapsed: (now() - started) / count, cpu: cpuMilliseconds(cpuAtStart) / count })
   const certificates = perCluster()
   yield { name: 'authority and admin certificate of a workload API server', value: certificates.elapsed, unit: 'ms' }
   yield { name: 'authority and admin certificate of a workload API server, CPU', value: certificates.cpu, unit: 'ms' }
-  ;[started, used] = [now(), process.cpuUsage()]
+  ;[started, cpuAtStart] = [now(), process.cpuUsage()]
   for (const cluster of clusters) await join(cluster)
   const creation = perCluster()
   yield { name: 'a workload API server with its initial objects', value: creation.elapsed, unit: 'ms' }
@@ -72,9 +72,9 @@ export async function* workloadClustersBench({ short }: BenchOptions): AsyncIter
   // V8 still collects garbage from time to time. The median of several time windows excludes these collections.
   const shares: number[] = []
   for (let window = 0; window < (short ? 1 : 7); window++) {
-    ;[started, used] = [now(), process.cpuUsage()]
+    ;[started, cpuAtStart] = [now(), process.cpuUsage()]
     await sleep(clock, seconds(4))
-    shares.push((100 * cpuMilliseconds(used)) / (now() - started))
+    shares.push((100 * cpuMilliseconds(cpuAtStart)) / (now() - started))
   }
   yield { name: `CPU when idle with ${count} workload API servers, of one core`, value: median(shares), unit: '%' }
   const served = await settledMemory()
@@ -122,7 +122,7 @@ function startClient(port: number) {
 async function settledMemory(): Promise<NodeJS.MemoryUsage> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  for (let round = 0; round < 3; round++) {
+  for (let run = 0; run < 3; run++) {
     collect()
     await sleep(clock, 50)
   }

@@ -86,7 +86,10 @@ function pageOf({ page }: PageData): Page {
   return pages.get(file)!
 }
 
-/** Adds anchors to headings, and converts links of the repository to links of the site. */
+/**
+ * Adds anchors to headings, and converts links of the repository to links of the site. Adds linked files that are not pages to `copies`, the
+ * files to copy into the site.
+ */
 function changeTokens(tokens: readonly Token[], { file }: Page, copies: Set<string>): void {
   const anchorOf = anchorNamer()
   const changeLinks = (token: Token) => {

@@ -91,7 +91,7 @@ func run(m *testing.M) (code int, err error) {
 }
 
 // startManager runs a manager with webhooks, leader election, a controller and event recorders. It waits until the manager is ready, and
-// returns a channel that receives the manager's result when ctx ends.
+// returns a channel that receives the manager's result when the manager ends.
 func startManager(ctx context.Context) (<-chan error, error) {
 	serving := environment.WebhookInstallOptions
 	mgr, err := ctrl.NewManager(config, ctrl.Options{

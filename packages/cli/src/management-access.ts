@@ -60,7 +60,7 @@ export async function managementAccess(
   )
 }
 
-/** Returns the Pod of this process, from variables that the manifests set; an empty object if one of them is missing. */
+/** Returns the Pod of this process, from environment variables that Capstan's manifests set; an empty object if a variable is missing. */
 export function ownPodOf({ POD_NAMESPACE, POD_NAME, POD_UID }: Env, { server, ca }: ClusterAccess): { ownPod?: OwnPod } {
   if (!POD_NAMESPACE || !POD_NAME || !POD_UID) return {}
   return { ownPod: { namespace: POD_NAMESPACE, name: POD_NAME, uid: POD_UID, server, ...(ca === undefined ? {} : { ca }) } }

@@ -7,7 +7,10 @@ export interface InstallOptions {
   readonly clock: Clock
   readonly random: Random
   readonly signal?: AbortSignal
-  /** Webhook that converts between versions of a kind. If absent, a CRD declares only the storage version of its kind. */
+  /**
+   * Webhook that converts between versions of a kind. If absent, a new CRD has only the storage version of its kind. An existing CRD then
+   * keeps other versions that it serves or that may have stored objects, and its conversion between them.
+   */
   readonly conversion?: WebhookClientConfig
 }
 

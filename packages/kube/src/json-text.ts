@@ -24,7 +24,10 @@ export const exactInteger = (value: bigint): number | bigint => (isSafe(value) ?
 
 export const isNumeric = (value: unknown): value is number | bigint => typeof value === 'number' || typeof value === 'bigint'
 
-/** Reports whether Go decodes the value as int64: true for bigints and safe integers. Every other number is a float64. */
+/**
+ * Reports whether the value counts as Go's int64: true for bigints and safe integers. Every other number counts as float64. Go decodes `1.0`
+ * as float64, but here it counts as int64, because `readJSON` returns the same number as for `1`.
+ */
 export const isInt64 = (value: unknown): value is number | bigint => typeof value === 'bigint' || Number.isSafeInteger(value)
 
 const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
@@ -61,7 +64,7 @@ const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknow
 
 /**
  * Matches integers of at most 19 digits, the maximum of a 64-bit integer. Longer text is not converted to a BigInt, because converting a
- * million digits takes half a second.
+ * million digits takes hundreds of milliseconds.
  */
 const Int64Text = /^-?\d{1,19}$/
 

@@ -74,8 +74,8 @@ export interface ApiServerOptions {
     /** Deletes events this many milliseconds after they were last written; absent: events are kept. Upstream: --event-ttl. */
     readonly eventLifetime?: number
     /**
-     * Creates the objects that kube-apiserver creates at its start: system priority classes, flow schemas and priority levels, and an
-     * APIService for every served version of every group except apiregistration.k8s.io; disabled by default.
+     * Creates system priority classes, flow schemas and priority levels at the start, and keeps an APIService for every served version of
+     * every group except apiregistration.k8s.io, as kube-apiserver does; disabled by default.
      */
     readonly systemObjects?: boolean
     /** Creates the namespaces default, kube-system, kube-public and kube-node-lease. */
@@ -103,7 +103,7 @@ export interface ApiServerOptions {
   readonly serviceNodePortRange?: string
   /** Authorization modes, in order; default: every request is allowed. Upstream: --authorization-mode. */
   readonly authorization?: readonly AuthorizationMode[]
-  /** Users of static bearer tokens. */
+  /** Users by their static bearer token. */
   readonly tokens?: ReadonlyMap<string, TokenUser>
   readonly webhooks?: WebhookOptions
   /** Signing and verification of service account tokens. */

@@ -95,7 +95,7 @@ test('a handler that blocks with a different message each time is called again o
   expect(management.warnings).toHaveLength(1)
 })
 
-test('a handler of DiscoverVariables that fails with a different message each time is also retried with backoff', async () => {
+test('a handler of DiscoverVariables that fails with a different message each time is retried with backoff', async () => {
   const management = await managementWith(DiscoverVariables, (nth) => fail(`broken for the ${nth}th time`))
   const external = { discoverVariablesExtension: 'changing.x', generatePatchesExtension: 'changing.x' }
   const operations = [{ op: 'add' as const, path: '/spec/patches', value: [{ name: 'changing', external }] }]

@@ -11,9 +11,15 @@ export interface Mirrored<Source extends 'Ready' | 'Available'> {
   readonly as: Omit<ConditionType<string, Reason<NoInfer<Source>>>, 'reasons'>
   /** Type of the condition of the provider's object. */
   readonly source: Source
-  /** Contract field used until the object reports the source condition. The message names its path. */
+  /**
+   * Contract field that a provider sets to true at the milestone, such as `status.initialization.provisioned`. Only its path is used: in the
+   * message of a condition that is False because the milestone was not reached.
+   */
   readonly milestone: ContractField<boolean>
-  /** Whether the milestone was ever reached, as recorded in our own status; the provider's field may have changed since. */
+  /**
+   * Whether the milestone was ever reached, as recorded in the status of the Cluster or Machine. This determines the status of the condition
+   * until the provider's object reports the source condition. The provider's field may have changed since.
+   */
   readonly reached: boolean
   /** Message of the reason ObjectDeleted for a missing object; if `undefined`, the reason is ObjectDoesNotExist. */
   readonly deleted: string | undefined
@@ -22,7 +28,7 @@ export interface Mirrored<Source extends 'Ready' | 'Available'> {
 /** Reasons of every condition that mirrors another one. Such a condition may have further reasons. */
 type Reason<Source extends string> = Source | `Not${Source}` | 'ObjectDoesNotExist' | 'ObjectDeleted' | 'InternalError'
 
-/** Returns the condition that mirrors a provider's object. If a field breaks the contract, the message names this field. Pure. */
+/** Returns the condition that mirrors a condition of a provider's object. If a field breaks the contract, the message names this field. Pure. */
 export function mirroredCondition<Source extends 'Ready' | 'Available'>(
   observed: Observed,
   { kind, as, source, milestone, reached, deleted }: Mirrored<Source>,

@@ -46,7 +46,10 @@ export interface ExtensionClient extends RuntimeClient {
   observe(observer: CallObserver): void
   /** Breakers of called handlers, by registered name. */
   readonly breakers: ReadonlyMap<string, Breaker>
-  /** Number of calls with an unstable message (one that differed at each of the last calls), by registered handler name. */
+  /**
+   * Number of calls with an unstable message, by registered handler name. A message is unstable if it has differed from the message before at
+   * each of the last calls for the same object.
+   */
   readonly unstableMessages: ReadonlyMap<string, number>
   close(): void
 }

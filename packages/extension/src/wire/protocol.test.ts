@@ -63,7 +63,7 @@ describe('a request to our server', () => {
     ['with another kind and version', { body: body.replace('{', '{"kind":"X","apiVersion":"y/v9",') }, path],
     ['with unknown fields', { body: body.replace('{', '{"future":{"a":[1]},') }, path],
     ['with null for an empty field', { body: body.replace('{', '{"settings":null,') }, path],
-    ['with white space around it', { body: `\n\t ${body}\r\n ` }, path],
+    ['with white space around its JSON', { body: `\n\t ${body}\r\n ` }, path],
   ])('%s reaches its handler', async (_, init, target) => {
     receivedRequests.length = 0
     const response = await send(init, target)
@@ -270,7 +270,7 @@ describe('our client', () => {
       success,
       { headers: { 'content-type': 'text/plain; charset=utf-8' } },
     ],
-    ['with white space around it', BeforeClusterCreate, ' \n{"status":"Success"}\n', success],
+    ['with white space around its JSON', BeforeClusterCreate, ' \n{"status":"Success"}\n', success],
     [
       'of patches in base64',
       GeneratePatches,

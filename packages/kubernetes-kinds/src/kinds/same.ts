@@ -1,7 +1,7 @@
 /** Semantic equality of API values, and errors for immutable fields. */
 import { duplicate, equal, type FieldError, invalid, isRecord, type LabelSelector, valueKey, writeJSON } from '@capstan/kube'
 
-/** Reports whether two values are equal; empty and absent lists are equal. Upstream: Semantic.DeepEqual. */
+/** Reports whether two values are equal. `undefined`, `null`, an absent field and an empty list are equal. Upstream: Semantic.DeepEqual. */
 export function same(a: unknown, b: unknown): boolean {
   if (isEmpty(a) && isEmpty(b)) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return equal(a, b)
@@ -31,7 +31,7 @@ function withoutEmpty(value: unknown): unknown {
   )
 }
 
-/** Returns errors for list values that equal an earlier value. */
+/** Returns an error for each list value whose JSON text equals that of an earlier value. */
 export function unique(values: readonly unknown[], fieldOf: (index: number) => string): FieldError[] {
   const seenKeys = new Set<string>()
   return values.flatMap((value, index) => {

@@ -14,7 +14,9 @@ beforeAll(async () => {
 })
 const boot = (): Boot => ({ authority, endpointHost: '10.0.0.1', kubernetesVersion: 'v1.36.0' })
 
-function createProcess(stores = new Map<string, Store>()) {
+/** Creates workloads with stores in memory, which remain when an API server stops. */
+function memoryWorkloads() {
+  const stores = new Map<string, Store>()
   const opened: string[] = []
   const workloads = createWorkloads({
     openStore: (name) => {
@@ -35,7 +37,7 @@ function createProcess(stores = new Map<string, Store>()) {
 }
 
 test('machines that join at the same time share one API server', async () => {
-  const { workloads, opened } = createProcess()
+  const { workloads, opened } = memoryWorkloads()
   const clients = await Promise.all(['m1', 'm2', 'm3'].map((machine) => workloads.join(demo, machine, boot())))
   expect(new Set(clients).size).toBe(1)
   expect(opened).toEqual(['workload_default_demo'])
@@ -48,7 +50,7 @@ test('machines that join at the same time share one API server', async () => {
 })
 
 test('the API server stops with its last machine, and then rejects requests', async () => {
-  const { workloads } = createProcess()
+  const { workloads } = memoryWorkloads()
   await workloads.join(demo, 'm1', boot())
   await workloads.join(demo, 'm2', boot())
   const client = createClient(workloads.transportFor(serverName)!)
@@ -64,7 +66,7 @@ test('the API server stops with its last machine, and then rejects requests', as
 })
 
 test('the API server reports the lowest version of its machines', async () => {
-  const { workloads } = createProcess()
+  const { workloads } = memoryWorkloads()
   const version = async () => {
     const request = {
       method: 'GET',
@@ -90,7 +92,7 @@ test('the API server reports the lowest version of its machines', async () => {
 })
 
 test('whenStarted resolves when the API server starts, and listeners are notified', async () => {
-  const { workloads } = createProcess()
+  const { workloads } = memoryWorkloads()
   const started: string[] = []
   const stop = workloads.onStarted(({ name }) => started.push(name))
   const awaited = workloads.whenStarted(serverName)
@@ -105,7 +107,7 @@ test('whenStarted resolves when the API server starts, and listeners are notifie
 })
 
 test('the data of a removed cluster are deleted', async () => {
-  const { workloads, stores } = createProcess()
+  const { workloads, stores } = memoryWorkloads()
   await workloads.join(demo, 'm1', boot())
   await Promise.all([workloads.remove(demo), workloads.remove(demo)])
   expect(stores.size).toBe(0)
@@ -126,7 +128,7 @@ test('a join fails when the store cannot be opened, and the next attempt succeed
 })
 
 test('the cluster authority signs the serving certificate for every name of the server', async () => {
-  const { workloads } = createProcess()
+  const { workloads } = memoryWorkloads()
   await workloads.join(demo, 'm1', boot())
   const { serving, clientCA } = workloads.endpointFor(serverName)!
   const keyPair = typeof serving === 'function' ? await serving() : serving

@@ -1,4 +1,4 @@
-/** A thread that parses one YAML text, posts the result, and ends. Imports few modules, so that it starts fast. */
+/** A thread that parses one YAML text, posts the result, and ends. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { YAMLOutcome } from './read-yaml.ts'
 import { readYAML } from './yaml.ts'

@@ -8,14 +8,14 @@ const withOwners = (...ownerReferences: ReturnType<typeof owner>[]) => ({
   metadata: { name: 's', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', ownerReferences },
 })
 
-test('drops owner references that are equal in any field order, with one warning for each uid', () => {
+test('drops an owner reference that equals an earlier one in any field order, and returns a warning with its uid', () => {
   const { name, uid, kind, apiVersion } = owner('a')
   const object = withOwners(owner('a'), owner('b'), { uid, name, kind, apiVersion }, owner('a', 'other'))
   expect(dropDuplicateOwners(object)).toEqual([expect.stringContaining('duplicate UID(s) observed: a')])
   expect(object.metadata.ownerReferences).toEqual([owner('a'), owner('b'), owner('a', 'other')])
 })
 
-test('30,000 different references are compared in less than quadratic time', () => {
+test('keeps 30,000 different owner references, and returns no warning', () => {
   const object = withOwners(...Array.from({ length: 30_000 }, (_, index) => owner(String(index))))
   expect(dropDuplicateOwners(object)).toEqual([])
   expect(object.metadata.ownerReferences).toHaveLength(30_000)

@@ -1,6 +1,6 @@
 /**
- * Computes the desired state of a topology before patches. Pure: versions were decided before, and names come from existing objects or are
- * computed from the purpose of the object. Upstream: exp/topology/desiredstate/desired_state.go, v1.14.
+ * Computes the desired state of a topology before patches. Pure: versions were decided before, existing objects keep their names, and the
+ * random part of a new name is computed from the uid of the Cluster and the place of the object in the topology. Upstream: exp/topology/desiredstate/desired_state.go, v1.14.
  */
 import type {
   MachineDeployment,
@@ -69,7 +69,9 @@ export interface DesiredMachineDeployment {
 /** Versions decided for this reconcile. */
 export interface DesiredVersions {
   readonly controlPlane: string
+  /** Versions of MachineDeployments. */
   readonly workers: readonly WorkerVersion[]
+  /** Versions of MachinePools. */
   readonly pools: readonly WorkerVersion[]
 }
 
@@ -146,8 +148,8 @@ function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDepl
 
 /**
  * Removes the empty host and port of control plane endpoints. Templates may contain an empty endpoint, and applying it would overwrite the
- * endpoint that the provider's controller has set. Must be called after patches: applying them copies the templates' spec, with the
- * empty endpoints, to the objects again.
+ * endpoint that the provider's controller has set. Must be called after patches, because applying patches copies the templates' spec, with
+ * the empty endpoints, to the objects again.
  */
 export function removeEmptyEndpoints({ infrastructureCluster, controlPlane }: DesiredState): void {
   for (const { object, contract } of [infrastructureCluster, controlPlane]) {
@@ -234,7 +236,7 @@ function controlPlane(
   return desired
 }
 
-/** Writes the control plane's reference to its machine template, in the form of its contract version. */
+/** Writes the control plane's reference to its machine template, in the form of the control plane's contract version. */
 export function writeMachineInfrastructureRef(
   { object, contract }: DesiredObject,
   template: DesiredObject,
