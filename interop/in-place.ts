@@ -1,5 +1,5 @@
 /**
- * Upgrades a control plane in place with core, the local provider and an extension in three processes. Core discovers the handlers of the
+ * Upgrades a control plane in place. Core, the local provider and the extension, which the suite serves, run in three processes. Core discovers the handlers of the
  * extension. The provider finds the handler of `CanUpdateMachine` in the status of the ExtensionConfig.
  */
 import { join } from 'node:path'
@@ -52,7 +52,7 @@ export const inPlaceSuite: Suite = {
           clientConfig: { url: `https://127.0.0.1:${server.port}`, caBundle: Buffer.from(apiServer.ca).toString('base64') },
         },
       })
-      await runLifecycle(client, handled, checks)
+      await createAndUpgrade(client, handled, checks)
     } finally {
       for (const process of [core, local]) await stop(process, checks)
       await server.close()
@@ -85,7 +85,7 @@ async function serveExtension(serving: { readonly certificate: string; readonly 
   return { handled, server: await listen(extensionServer(extension), serving) }
 }
 
-async function runLifecycle(client: Client, handled: { canUpdate: number; update: number }, checks: Checks): Promise<void> {
+async function createAndUpgrade(client: Client, handled: { canUpdate: number; update: number }, checks: Checks): Promise<void> {
   const named = (name: string) => ({ metadata: { ...key, name } })
   const ref = (apiGroup: string, kind: string, name: string) => ({ apiGroup, kind, name })
   await client.create(LocalMachineTemplate, { ...named('small'), spec: { template: { spec: {} } } })

@@ -34,7 +34,7 @@ async function runLifecycle(env: ManagementEnv): Promise<void> {
     type: 'json',
     operations: [
       { op: 'replace', path: `${steady}/replicas`, value: 2 },
-      // Otherwise the Machine to delete first is chosen randomly.
+      // By default, the Machine that is deleted first depends on the random names of the Machines.
       { op: 'add', path: `${steady}/deletion`, value: { order: 'Oldest' } },
       // Scales to zero, because the Machine that is deleted first of two equally old ones depends on their random names.
       { op: 'replace', path: '/spec/topology/workers/machinePools/0/replicas', value: 0 },

@@ -26,7 +26,7 @@ test('a key that is added several times during its run is run once more', async 
   expect(runs).toEqual(['a', 'b', 'a'])
 })
 
-test('failed keys are logged and retried with increasing delays until they succeed', async () => {
+test('a failed run is logged, and its key is retried with increasing delays until a run succeeds', async () => {
   const attemptTimes: number[] = []
   const start = Date.UTC(2026, 0, 1)
   const { queue, clock, logged } = aQueue(() => {

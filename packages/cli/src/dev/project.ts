@@ -7,7 +7,10 @@ import { UsageError } from '../io.ts'
 
 const moduleNames = ['extension.ts', 'extension.mts', 'extension.js', 'extension.mjs', 'src/extension.ts', 'src/extension.js']
 
-/** Returns the path of the extension module. @throws UsageError when there is none */
+/**
+ * Returns the path of the extension module. `target` is the module itself, or a folder that contains it under one of `moduleNames`.
+ * @throws UsageError when there is none
+ */
 export function extensionModule(target = '.'): string {
   const path = resolve(target)
   const stats = statSync(path, { throwIfNoEntry: false })

@@ -33,8 +33,8 @@ export function unchangedSinceLastApplied(live: KubeObject, current: Typed): Fie
 }
 
 /**
- * Updates the annotation of client-side apply in `result`, if the annotation exists. Removes it when the annotations become too large.
- * Upstream: server-side apply by kubectl does the same.
+ * If `result` has the annotation of client-side apply, sets it to `applied`, the object that the client sent; removes the annotation when
+ * all annotations together would be too large. Upstream: the API server does this for server-side apply by the field manager `kubectl`.
  */
 export function renewLastApplied(result: KubeObject, applied: KubeObject): void {
   if (!result.metadata.annotations?.[LastApplied]) return
@@ -45,5 +45,6 @@ export function renewLastApplied(result: KubeObject, applied: KubeObject): void 
   for (const [key, value] of Object.entries(result.metadata.annotations)) size += byteLength(key) + byteLength(value)
   if (size > MaxAnnotations) delete result.metadata.annotations[LastApplied]
 }
+
 /** Maximum size of all annotations, in bytes. */
 const MaxAnnotations = 256 * 1024

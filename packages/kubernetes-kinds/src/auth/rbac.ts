@@ -44,7 +44,7 @@ export function rbacAuthorizer(store: Store): Pick<Authorizer, 'decide' | 'rules
 
 const namespaceOf = (attributes: Attributes): string => (attributes.kind === 'resource' ? (attributes.namespace ?? '') : '')
 
-/** Yields the bindings that apply to a user. ClusterRoleBindings come first, because they allow most requests. */
+/** Yields the bindings that apply to a user. As upstream, ClusterRoleBindings come first. */
 function* grants(store: Store, user: User, namespace: string): Generator<Grant> {
   for (const binding of store.list(storageName('clusterrolebindings')) as readonly ClusterRoleBinding[]) {
     const subject = binding.subjects?.find((candidate) => appliesTo(candidate, user, ''))
@@ -72,7 +72,10 @@ function rulesOf(store: Store, ref: RoleRef, namespace: string): Pick<Grant, 'ru
   return role ? { rules: role.rules ?? [] } : { rules: [], error: missing() }
 }
 
-/** Returns the role of a binding in `namespace`. */
+/**
+ * Returns the Role or ClusterRole that a binding references; `undefined` if it does not exist. `namespace` is the namespace of a RoleBinding,
+ * empty for a ClusterRoleBinding.
+ */
 export function roleOf(store: Store, ref: RoleRef, namespace: string): Role | ClusterRole | undefined {
   const isRole = ref.kind === 'Role'
   return store.get({

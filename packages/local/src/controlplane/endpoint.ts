@@ -7,8 +7,8 @@ export interface Endpoint {
 }
 
 /**
- * Returns the endpoint of the Cluster. Without one, returns the endpoint that the control plane supplies: core copies it to the Cluster
- * once the control plane is initialized.
+ * Returns the endpoint of the Cluster. Without one, returns the endpoint in the spec of the control plane, which core copies to the Cluster
+ * once the control plane is initialized; `undefined` if the spec has none either.
  */
 export const endpointOf = (controlPlane: LocalControlPlane | undefined, cluster: Cluster): Endpoint | undefined =>
   [cluster.spec.controlPlaneEndpoint, controlPlane?.spec.controlPlaneEndpoint].find(isComplete)

@@ -51,6 +51,7 @@ function setUnlessEmpty<Key extends 'labels' | 'annotations'>(
   key: Key,
   value: Record<string, string>,
 ): void {
-  // An existing map is emptied and not removed, so that entries added by other writers stay.
+  // An existing map becomes empty instead of absent: a patch that removes the map would also remove entries that other writers have just
+  // added.
   if (Object.keys(value).length > 0 || metadata[key]) metadata[key] = value
 }

@@ -148,7 +148,7 @@ describe('rule #1: a version keeps its elements', () => {
   )
 })
 
-test('rule #1 also applies to recursive schemas', () => {
+test('rule #1 applies to the definitions of a schema', () => {
   const tree = (leaf: object) =>
     changed(gateV1beta1, {
       response: s.of({

@@ -5,9 +5,10 @@ import { type FieldError, invalid, type Labels } from '@capstan/kube'
 const levels = ['privileged', 'baseline', 'restricted'] as const
 export type Level = (typeof levels)[number]
 
-/** A level as defined in a version of Kubernetes: `latest`, `v1.0`, `v1.25`… */
+/** A level as a version of Kubernetes defines it. */
 export interface Standard {
   readonly level: Level
+  /** `latest`, or a minor version such as `v1.25`. */
   readonly version: string
 }
 
@@ -29,7 +30,7 @@ export const standardText = ({ level, version }: Standard): string => `${level}:
 export const isStricter = (level: Level, other: Level): boolean => levels.indexOf(level) > levels.indexOf(other)
 
 /**
- * Returns the policy of labels, even if they have errors: an unknown `enforce` level counts as `restricted`, an unknown `warn` level as
+ * Returns the policy of a namespace with these labels, even if they have errors: an unknown `enforce` level counts as `restricted`, an unknown `warn` level as
  * `privileged`, an unknown version as `latest`. The `audit` labels are only validated.
  */
 export function policyOf(labels: Labels | undefined): { readonly policy: Policy; readonly errors: readonly FieldError[] } {
