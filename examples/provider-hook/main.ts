@@ -1,6 +1,6 @@
 /**
- * Serves the extension over TLS. `INVENTORY` lists the known hosts, separated by commas.
- * `INVENTORY_VERSION=v1` registers the handler `inventory` for v1 of its hook instead of v1beta1.
+ * Serves the extension over TLS. The environment variable `INVENTORY` lists the known hosts, separated by commas. With
+ * `INVENTORY_VERSION=v1`, the handler `inventory` is registered for v1 of its hook instead of v1beta1.
  */
 import { runExtension } from '@capstan/extension'
 import { hostExtension } from './extension.ts'

@@ -25,6 +25,6 @@ export interface TestCoverage {
   /** Path of the test file. */
   readonly test: string
   readonly seconds: number
-  /** Numbers of the statements: for each, `Coverage.firstOf` of its file plus its index in `Mutants.statements`. */
+  /** Numbers of the statements. The statements of all files are numbered consecutively, those of one file in the order of `Mutants.statements`. */
   readonly reached: readonly number[]
 }

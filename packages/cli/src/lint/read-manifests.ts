@@ -58,7 +58,7 @@ function stat(path: string): ReturnType<typeof statSync> & object {
   }
 }
 
-/** Reads the Markdown files below a folder; `undefined` when there are none. @throws UsageError */
+/** Reads the Markdown files below a folder; `undefined` when there are none. @throws UsageError when the files exceed a limit */
 export function readDocumentation(folder: string): string | undefined {
   const files = filesBelow(folder, 'Markdown', (name) => name.endsWith('.md'))
   const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)

@@ -74,7 +74,7 @@ export const twinCases: { readonly [id in CoreRuleId]?: readonly string[] } = {
   'core.ipam.defaults': ['admission-ipaddress', 'admission-ipaddressclaim'],
 }
 
-/** Rules that no case can compare, with the reason. */
+/** Rules without a case, with the reason or the suite that checks the rule instead. */
 export const withoutTwinCase: { readonly [id in CoreRuleId]?: string } = {
   'core.rbac-aggregation':
     'core-twin starts both cores with all permissions. The suite `manifests` runs core with the roles of `capstan manifests`.',

@@ -100,7 +100,7 @@ const inUseErrors = ({ spec }: ClusterClass, { spec: old }: ClusterClass, cluste
   ...clusters.flatMap((cluster) => autoscalerErrors(cluster, spec)),
 ]
 
-/** Returns errors for versions of Clusters that the class does not list. */
+/** Returns errors for versions of Clusters that the class does not list; none if the class lists no versions. */
 const versionErrors = ({ kubernetesVersions }: ClassSpec, clusters: readonly Cluster[]): FieldError[] =>
   clusters.flatMap(({ metadata, spec: { topology } }) =>
     !kubernetesVersions || kubernetesVersions.includes(topology!.version)

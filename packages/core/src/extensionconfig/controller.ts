@@ -16,7 +16,7 @@ import { Warmup } from './warmup.ts'
 import { reconcileExtensionConfig, registerDiscoveredHandlers } from './reconcile.ts'
 
 export interface ExtensionConfigOptions {
-  /** Registry that this controller fills with discovered handlers. */
+  /** Client of hooks, to which this controller adds the discovered handlers. */
   readonly extensions: ExtensionClient
   /** Maximum number of ExtensionConfigs reconciled concurrently. Default: 10. */
   readonly concurrency?: number
@@ -32,7 +32,7 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
     name: 'extensionconfig',
     for: ExtensionConfig,
     when: configMatters,
-    // As upstream, the manager's event filter applies neither to the Secrets nor to the ExtensionConfigs that name them.
+    // As upstream, a changed Secret triggers a reconcile even if the manager's event filter excludes the Secret or its ExtensionConfig.
     watches: [{ ...watches(Secret, configsOfSecret, secretMatters), filter: 'none' }],
     sources: [beginWarmup(warmup, extensions)],
     concurrency,

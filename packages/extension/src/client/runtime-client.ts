@@ -7,9 +7,15 @@ import type { HookFailed } from './hook-failed.ts'
 export type CallInput<H extends Hook> = Omit<RequestOf<H>, 'apiVersion' | 'kind' | 'settings'>
 
 export interface RuntimeClient {
-  /** Whether discovery was attempted for every ExtensionConfig since the start. Before that, "no handler" is not reliable. */
+  /**
+   * Whether discovery was attempted for every ExtensionConfig since the start, or skipped because the ExtensionConfig is paused. While
+   * false, a result of `handlersFor` may lack handlers.
+   */
   readonly ready: boolean
-  /** Names (`handler.extensionconfig`) of the hook's handlers whose selectors match the object, in the order of calling. */
+  /**
+   * Returns the names (`handler.extensionconfig`) of the hook's handlers whose selectors match the object, in the order of calling.
+   * @throws HookFailed if the matching handlers are unknown
+   */
   handlersFor(hook: Hook, forObject: KubeObject): Promise<readonly string[]>
   /**
    * Calls every matching handler in order and aggregates the responses: shortest retry time above 0, messages in order.

@@ -28,7 +28,7 @@ type Fields = Record<string, unknown>
 /**
  * Returns the request with the response's patches applied; the same request for hooks without patches.
  *
- * @throws HookFailed bad-answer if a patch is invalid or does not apply, or if the request has no item with its uid
+ * @throws HookFailed bad-answer if a patch is invalid or does not apply, or if the request has no item with the uid of a response item
  */
 export function patchedRequest<T extends object>({ name }: Hook, request: T, response: object): T {
   const [fields, answer] = [request as Fields, response as Fields]

@@ -48,7 +48,7 @@ const often = (usual: string, ...others: string[]) =>
 const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 15, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
-/** Maximum nesting of generated values. It suffices for a schema nested in the schema of a variable. */
+/** Maximum nesting of values that follow the schema. It suffices for a schema nested in the schema of a variable. */
 const maxDepth = 9
 
 /** Arbitraries of JSON texts by schema and depth, cached because schemas are recursive. */

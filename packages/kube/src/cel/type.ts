@@ -1,4 +1,4 @@
-/** Types of expressions, derived from schemas. `dyn` is a type that is known only at run time. */
+/** Types of CEL expressions, which the compiler checks. `dyn` is a type that is known only at run time. */
 import { CelList, CelMap, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts'
 
 export type Type =
@@ -13,6 +13,7 @@ export type Type =
   /** An object with declared properties, by their names in expressions. */
   | { readonly kind: 'object'; readonly name?: string; field(name: string): Type | undefined }
   | { readonly kind: 'opaque'; readonly name: string }
+  /** A type parameter of a signature, such as `T`. */
   | { readonly kind: 'parameter'; readonly name: string }
 
 export const dyn: Type = { kind: 'dyn' }
@@ -62,8 +63,8 @@ export function typeText(type: Type): string {
 export type Bindings = Map<string, Type>
 
 /**
- * Reports whether a value of type `actual` can be used where `required` is expected. A type that is known only at run time fits, because
- * its values are checked at run time.
+ * Reports whether a value of type `actual` can be used where `required` is expected. Adds to `bindings` the types of type parameters in
+ * `required`. A type that is known only at run time fits, because its values are checked at run time.
  */
 export function isAssignable(required: Type, actual: Type, bindings: Bindings): boolean {
   if (required.kind === 'parameter') {
@@ -89,7 +90,7 @@ export function isAssignable(required: Type, actual: Type, bindings: Bindings): 
 const mayBeNull = ({ kind }: Type): boolean =>
   kind === 'null' || kind === 'object' || kind === 'opaque' || kind === 'optional' || kind === 'timestamp' || kind === 'duration'
 
-/** Replaces the type parameters in `type` by the types that they are bound to. */
+/** Replaces the type parameters in `type` by the types that they are bound to, unbound parameters by `dyn`. */
 export function substitute(type: Type, bindings: Bindings): Type {
   if (type.kind === 'parameter') return bindings.get(type.name) ?? dyn
   if (type.kind === 'list') return listOf(substitute(type.item, bindings))
@@ -101,7 +102,7 @@ export function substitute(type: Type, bindings: Bindings): Type {
 /** Reports whether the compiler knows the type of the values: `dyn` is known only at run time, and null is a value of several types. */
 export const isKnown = ({ kind }: Type): boolean => kind !== 'dyn' && kind !== 'null'
 
-/** Reports whether a value has the type. Items of lists and maps are not checked. */
+/** Reports whether a value has the type. Items of lists, entries of maps and fields of objects are not checked. */
 export function accepts(type: Type, value: Value): boolean {
   switch (type.kind) {
     case 'dyn':

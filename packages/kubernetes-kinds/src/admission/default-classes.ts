@@ -25,7 +25,7 @@ export const defaultStorageClass = defaultClass({
 
 interface Classes {
   readonly name: Plugin['name']
-  /** Resource, `plural.group`, whose new objects get the default class. */
+  /** Resource whose new objects get the default class: `plural.group`, or `plural` in the core group. */
   readonly storage: string
   /** Field of `spec` that names the class. */
   readonly field: string

@@ -11,7 +11,7 @@ const APIService = unknownKind({
 
 const scenario = () => testServer({ controllers: { systemObjects: true } })
 
-test('every served version of every group except apiregistration.k8s.io has an APIService, which is restored after deletion', async () => {
+test('versions of built-in and custom groups have APIServices, apiregistration.k8s.io has none, and a deleted APIService is restored', async () => {
   const { client } = await scenario()
   await quiet()
   const names = async () => (await client.list(APIService)).items.map(({ metadata: { name } }) => name)
@@ -36,7 +36,7 @@ test('the APIService of a CustomResourceDefinition is deleted with the CustomRes
   await expect(client.get(APIService, { name: 'v1.shop.example.com' })).rejects.toThrow('not found')
 })
 
-test('an APIService that names a Service is reported as unavailable', async () => {
+test('an APIService that names a missing Service is reported as unavailable', async () => {
   const { client } = await scenario()
   const spec = {
     group: 'metrics.example.com',

@@ -9,7 +9,7 @@ import { readYAML, type YAMLDocument } from './yaml.ts'
 
 export type YAMLOutcome = { readonly document: YAMLDocument } | { readonly error: string }
 
-/** Shorter texts are parsed faster than a thread starts. */
+/** Maximum length, in UTF-16 code units, of texts that are parsed without a thread: this takes less time than the start of a thread. */
 const MaxInline = 8 * 1024
 const MaxTime = seconds(10)
 const MaxHeapMegabytes = 512
@@ -20,7 +20,7 @@ export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => 
 /**
  * Parses YAML for the decoders of bodies.
  *
- * @throws Error when the text cannot be parsed, if possible with the error text of Go's parser
+ * @throws Error when the text cannot be parsed (if possible with the error text of Go's parser), exceeds a limit, or the request ends
  * @throws TooManyRequests when no thread is free in time
  */
 export type YAMLParser = (text: string) => Promise<YAMLDocument>
@@ -44,7 +44,7 @@ export class YAMLReader {
   /**
    * Parses the body of a request.
    *
-   * @throws Error when the text cannot be parsed, if possible with the error text of Go's parser
+   * @throws Error when the text cannot be parsed (if possible with the error text of Go's parser), exceeds a limit, or the request ends
    * @throws TooManyRequests when no thread is free in time
    */
   async read(text: string, { requester = anonymous, ended }: YAMLRequest = {}): Promise<YAMLDocument> {

@@ -16,7 +16,7 @@ export interface LevelShare {
   readonly lendable: number
 }
 
-/** Maximum number of waiting requests of one flow. Upstream: six queues of 50 (shuffle sharding). */
+/** Maximum number of waiting requests of one flow. Upstream: most flows have six queues of 50 requests each (shuffle sharding). */
 const MaxWaiting = 300
 
 interface Waiter {
@@ -27,7 +27,7 @@ interface Waiter {
 interface Level {
   /** Free seats that belong to this level. */
   free: number
-  /** Maximum seats of one flow: at least 1, at most 7/8 of the seats that the level can get, so that another flow finds a seat at once. */
+  /** Maximum seats of one flow: 7/8 of the seats that the level can get, rounded down, to leave seats for other flows; at least 1. */
   readonly maxPerFlow: number
   /** Used seats, by flow. */
   readonly seatsByFlow: Map<string, number>

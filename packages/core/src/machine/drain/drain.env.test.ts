@@ -72,7 +72,7 @@ async function deletingLines(): Promise<string[]> {
   return conditionText(machine, 'Deleting')!.split('\n').slice(1)
 }
 
-test('MachineDrainRules determine which Pods are evicted, in which order, and which are skipped', async () => {
+test('MachineDrainRules determine which Pods are evicted, which must complete, in which order, and which are skipped', async () => {
   await startEnv()
   const rule = (name: string, drain: MachineDrainRule['spec']['drain'], app: string) =>
     env.create(MachineDrainRule, name, { spec: { drain, pods: [{ selector: { matchLabels: { app } } }] } })

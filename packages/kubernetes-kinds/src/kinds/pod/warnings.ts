@@ -163,7 +163,7 @@ function* duplicatesOf(values: readonly string[]): Generator<[index: number, val
 
 type Placed = readonly [field: string, container: Container]
 
-/** Warns of fractional bytes, which are usually a mistake: `128m` instead of `128M`. */
+/** Returns warnings about fractional bytes of the resources `names`. They are usually a mistake: `128m` instead of `128M`. */
 export function fractionWarnings(
   valuePath: string,
   { resources }: Pick<Container, 'resources'>,
@@ -200,8 +200,8 @@ interface PlacedPort {
 }
 
 /**
- * Yields warnings about ports that conflict with an earlier port or have its name, and about host addresses without a host port. The lookup
- * by number, protocol and host port finds only conflicting ports, so that the work is linear in the number of ports and warnings.
+ * Yields warnings about ports that conflict with an earlier port, ports with the name of an earlier port, and host addresses without a host
+ * port. The lookup by the keys of `groupsOf` finds only conflicting ports, so that the work is linear in the number of ports and warnings.
  */
 function* portWarnings(containers: readonly Placed[]): Generator<string> {
   const earlier = new Map<string, PlacedPort[]>()
@@ -239,7 +239,7 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
   yield* repeatedNames
 }
 
-/** Returns the keys under which later ports look up a port: by number, by host port, and by host address. */
+/** Returns the keys under which later ports look up a port: its number and protocol; these and its host port; these and its host address. */
 function groupsOf({ containerPort, protocol, hostPort = 0, hostIP = '' }: ContainerPort): string[] {
   const number = `${containerPort}/${protocol}`
   return [number, `${number} ${hostPort}`, `${number} ${hostPort} ${hostIP}`]
