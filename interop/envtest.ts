@@ -82,15 +82,16 @@ async function runBoth(): Promise<Outcome> {
   return checks
 }
 
-/** Returns the last 40 lines of the output that are not about passed tests, and not log lines. */
+/** Returns the last 40 lines of the output, without those about started and passed tests, and without log lines. */
 const output = ({ lines }: Run): string[] => lines.filter((line) => !/^(=== RUN|--- PASS|PASS$|[IW]\d{4} )/.test(line)).slice(-40)
 
 interface Run {
   readonly code: number | null
   readonly lines: readonly string[]
+  /** By name of the test: false if the test failed, true if it passed or was skipped. */
   readonly tests: ReadonlyMap<string, boolean>
   readonly milliseconds: number
-  /** Peak memory, in KB, of the API server and etcd that run as long as the tests; 0 where the operating system does not report it. */
+  /** Sum of the peak memory, in KB, of the API server and etcd that run as long as the tests; 0 where the operating system does not report it. */
   readonly peakMemory: number
 }
 
@@ -103,7 +104,7 @@ async function runTests(tests: string, assets: string): Promise<Run> {
   })
   const peaks = new Map<number, number>()
   const sampling = setInterval(() => {
-    // The first two child processes run as long as the tests.
+    // The API server and etcd that run as long as the tests start first. Before each of them, a program that prints its flags may run.
     for (const pid of childrenOf(child.pid!).slice(0, 2)) peaks.set(pid, peakOf(pid) ?? peaks.get(pid) ?? 0)
   }, 500)
   const { code, lines } = await finished(child)
@@ -113,7 +114,7 @@ async function runTests(tests: string, assets: string): Promise<Run> {
     const [, verdict, test] = /^--- (PASS|FAIL|SKIP): (\w+)/.exec(line) ?? []
     if (test !== undefined) results.set(test, verdict !== 'FAIL')
   }
-  // envtest also starts programs that only print their flags and end at once. The two largest peaks are those of the API server and etcd.
+  // Programs that only print their flags and end need less memory, so the two largest peaks are those of the API server and etcd.
   const largestPeaks = [...peaks.values()].sort((a, b) => b - a).slice(0, 2)
   return {
     code,
@@ -162,7 +163,7 @@ function peakOf(pid: number): number | undefined {
 }
 
 /**
- * Runs the go command in a folder.
+ * Runs the go command in a folder. Returns the lines that it printed.
  * @throws CannotRun if go is not installed; Error with the end of its output if it fails
  */
 export async function go(cwd: string, ...args: string[]): Promise<{ lines: string[] }> {
@@ -176,7 +177,7 @@ export async function go(cwd: string, ...args: string[]): Promise<{ lines: strin
   return { lines }
 }
 
-/** Waits until a child process has ended. Returns its exit code and all lines that it printed. */
+/** Waits until a child process has ended. Returns its exit code (`null` after a signal) and all lines that it wrote to pipes. */
 export async function finished(child: ReturnType<typeof spawn>): Promise<{ code: number | null; lines: string[] }> {
   const lines: string[] = []
   for (const stream of [child.stdout, child.stderr]) if (stream) createInterface(stream).on('line', (line) => lines.push(line))

@@ -13,7 +13,7 @@ interface Context {
 
 const functions: ReadonlySet<string> = new Set(['ArrowFunctionExpression', 'FunctionExpression', 'FunctionDeclaration'])
 
-/** Whether the name is a rest parameter of a function around the node, as in `(...args) => f(...args)`. */
+/** Whether the name is a rest parameter of a function around the node, as in `(...args) => f(...args)`. The rule checks calls of that function. */
 function isRestParameter(node: Node, name: unknown): boolean {
   for (let ancestor = node.parent; ancestor && ancestor.type !== 'Program'; ancestor = ancestor.parent) {
     if (!functions.has(ancestor.type)) continue
@@ -24,7 +24,7 @@ function isRestParameter(node: Node, name: unknown): boolean {
   return false
 }
 
-/** Whether the name is a constant of this file with an array literal: `const names = ['a', 'b']`. */
+/** Whether the name is a constant at the top level of the checked file whose value is bounded: `const names = ['a', 'b']`. */
 function isConstantArray(node: Node, name: unknown): boolean {
   let ancestor = node.parent
   while (ancestor.type !== 'Program') ancestor = ancestor.parent
@@ -56,8 +56,9 @@ function isBounded(node: Node): boolean {
 }
 
 /**
- * Forbids `f(...list)`: the arguments of a call are on the stack, which overflows with some 100,000 elements. Lists that come from users can
- * have this size. Allowed lists are array literals, constants of the file that are array literals, and rest parameters of an outer function.
+ * Forbids `f(...list)` and `new F(...list)`: the arguments of a call are on the stack, which overflows with some 100,000 elements. Lists that
+ * come from users can have this size. Allowed are array literals, constants of the file that are array literals, rest parameters of an
+ * enclosing function, and casts and conditional expressions of these.
  */
 const noSpreadArguments = {
   create: (context: Context) => ({

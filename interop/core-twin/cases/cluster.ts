@@ -267,12 +267,12 @@ const gateOfItself: Case = async (twin) => {
   await twin.settle('the Cluster is deleted')
 }
 
-const table: { [name: string]: Case } = {}
+const mirroringCases: { [name: string]: Case } = {}
 for (const [name, reported] of Object.entries(conditions)) {
-  table[`cluster-infrastructure-ready-${name}`] = mirroring('cluster', 'Ready', reported)
-  table[`cluster-control-plane-available-${name}`] = mirroring('controlPlane', 'Available', reported)
-  table[`cluster-old-infrastructure-ready-${name}`] = mirroring('cluster', 'Ready', reported, oldStub)
-  table[`cluster-old-control-plane-ready-${name}`] = mirroring('controlPlane', 'Ready', reported, oldStub)
+  mirroringCases[`cluster-infrastructure-ready-${name}`] = mirroring('cluster', 'Ready', reported)
+  mirroringCases[`cluster-control-plane-available-${name}`] = mirroring('controlPlane', 'Available', reported)
+  mirroringCases[`cluster-old-infrastructure-ready-${name}`] = mirroring('cluster', 'Ready', reported, oldStub)
+  mirroringCases[`cluster-old-control-plane-ready-${name}`] = mirroring('controlPlane', 'Ready', reported, oldStub)
 }
 
 /** Returns a Cluster whose control plane consists of Machines. */
@@ -309,7 +309,10 @@ const clusterHas =
       return condition?.reason === reason && condition.message?.includes(message)
     })
 
-/** Returns the contents of a kubeconfig, with the fields of the certificate in place of the certificate and its key. */
+/**
+ * Returns the contents of a kubeconfig that should be the same on both sides. Fields of each client certificate replace the certificate and its
+ * key. Certificate authorities are omitted.
+ */
 function kubeconfigContents({ data }: Secret): object {
   const config = parse(Buffer.from(data!.value!, 'base64').toString()) as Kubeconfig
   const credentials = config.users.map(({ name, user }) => {
@@ -519,7 +522,7 @@ const counted: Case = async (twin) => {
 }
 
 export const clusterCases: Cases = {
-  ...table,
+  ...mirroringCases,
   'cluster-kubeconfig-generated': kubeconfigGenerated,
   'cluster-without-infrastructure': withoutInfrastructure,
   'cluster-deleted-with-machines-and-pools': deletedWithMachinesAndPools,

@@ -13,10 +13,13 @@ export function goText(value: unknown): string {
   return value === null || value === undefined ? '<nil>' : writeJSON(value)
 }
 
-/** Formats a number as Go's `%v` does: integers with all digits, floats in their shortest form. */
+/** Formats a number as Go's `%v` does: safe integers as int64, with all digits; other numbers as floats. */
 const numberText = (value: number): string => (Number.isSafeInteger(value) ? String(value) : goFloat(value))
 
-/** Formats a float as Go's `%v` does: in its shortest form, with an exponent for values of at least 1e+06 or below 1e-04. */
+/**
+ * Formats a float as Go's `%v` does: in its shortest form, with an exponent if the absolute value is at least 1e+06, or below 1e-04 and
+ * not 0.
+ */
 export function goFloat(value: number | bigint): string {
   const float = Number(value)
   const [mantissa = '', exponent = ''] = float.toExponential().split('e')

@@ -58,7 +58,7 @@ async function serveSecondVersion(): Promise<void> {
     }
     await env.client.patch(CustomResourceDefinition, key, { type: 'merge', body })
   }
-  // Makes the controllers reconcile their objects again.
+  // Makes the controllers reconcile the ClusterClass, the Cluster and the MachineDeployments again.
   const metadata = { annotations: { 'example.com/touched': '' } }
   for (const kind of [ClusterClass, Cluster] as unknown as Kind[]) {
     await env.client.patch(kind, demo, { type: 'merge', body: { metadata } })
@@ -69,7 +69,7 @@ async function serveSecondVersion(): Promise<void> {
   }
 }
 
-test('core reports the new version when the label changes, and replaces no Machine', async () => {
+test('when the label names a new version, core reports it, replaces no object, and can still create Machines', async () => {
   env = await managementEnv({ runtime: scriptedRuntime({}) })
   closers.push(() => env.close())
   await applyDemo(env.client)

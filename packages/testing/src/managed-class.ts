@@ -1,4 +1,4 @@
-/** Creates a ClusterClass of the local provider that uses the extension's handlers for patches, variables and upgrade plans. */
+/** Creates a ClusterClass of the local provider that uses the handlers of an extension for patches, variables and upgrade plans. */
 import type { ClusterClassPatch, ClusterClassSpec } from '@capstan/api'
 import { ClusterClass } from '@capstan/api'
 import type { Extension } from '@capstan/extension'
@@ -8,7 +8,7 @@ import { localKinds } from '@capstan/local'
 export interface ManagedClass {
   readonly name: string
   readonly namespace: string
-  /** Versions of upgrade steps, if no handler of the extension plans them. */
+  /** `spec.kubernetesVersions` of the class, unless the extension has a handler that plans upgrades. */
   readonly versions: readonly string[]
   readonly extension: Extension
   /** Name of the ExtensionConfig of the extension. */
@@ -19,7 +19,10 @@ const infrastructure = 'infrastructure.capstan.dev/v1alpha1'
 const controlPlane = 'controlplane.capstan.dev/v1alpha1'
 const bootstrap = 'bootstrap.capstan.dev/v1alpha1'
 
-/** Creates the class with its templates. Its Machines are provisioned after half a second, so that the order of events is always the same. */
+/**
+ * Creates the class with its templates. Infrastructure of Clusters and Machines is provisioned after half a second, so that the order of
+ * events is always the same.
+ */
 export async function createManagedClass(client: Client, managedClass: ManagedClass): Promise<void> {
   const { name, namespace } = managedClass
   const template = async (kind: string, templateName: string, spec: object) => {

@@ -34,7 +34,7 @@ runtime.cluster.x-k8s.io/v1beta2 ExtensionConfig runtime/v1beta2.ExtensionConfig
 
 /**
  * Go types. A field's line: its name in JSON; its type; `e` (omitempty), `z` (omitzero), `r` (required by the schema) or `-`; and,
- * in older versions, the keywords of its schema that do not follow from the type, or after `=` the whole schema.
+ * in older versions, the keywords of its schema that do not follow from the type, or after `=` the schema without descriptions.
  */
 export const recordedTypes = `
 addons/v1beta1.ClusterResourceSet

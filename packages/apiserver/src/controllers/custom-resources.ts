@@ -1,7 +1,7 @@
 /**
- * Serves the resources of CustomResourceDefinitions: accepts or rejects their names, serves them, writes their conditions, and deletes
- * the instances of a CRD before the CRD itself. A CRD is served as soon as its creation is visible; its status is written later. Upstream:
- * apiextensions-apiserver pkg/controller/{status,establish,finalizer}, v0.36.
+ * Serves the resources of CustomResourceDefinitions: accepts or rejects the names of CRDs, writes their conditions, and deletes the
+ * instances of a CRD before the CRD itself. A CRD is served as soon as its creation is visible, unless its names conflict with those of
+ * another CRD; its status is written later. Upstream: apiextensions-apiserver pkg/controller/{status,establish,finalizer}, v0.36.
  */
 import {
   type Clock,
@@ -39,13 +39,13 @@ export interface CustomResourcesOptions {
   readonly registry: Registry
   readonly clock: Clock
   readonly log: Logger
-  /** Deletes one instance, as a client would. */
+  /** Deletes one custom resource, as a client would. `storage` is the name of its CRD. */
   readonly deleteInstance: (storage: string, object: KubeObject) => Promise<void>
 }
 
 /** Starts the controller; returns a function that stops it. */
 export function runCustomResources({ store, registry, clock, log, deleteInstance }: CustomResourcesOptions): () => void {
-  /** The served CRDs, to distinguish a changed spec from a changed status. */
+  /** Served CRDs by name. `serve` compares a changed CRD with them, to ignore changes of the status. */
   const served = new Map<string, { spec: CustomResourceDefinition['spec']; terminating: boolean }>()
   const queue = new WorkQueue({ name: 'custom resources', clock, log, run: reconcile })
 

@@ -126,7 +126,7 @@ describe('foreground deletion', () => {
     expect(await remainingNames()).toBe('')
   })
 
-  test('an owner without dependents is deleted at once', async () => {
+  test('an owner without dependents is deleted', async () => {
     await make('owner')
     await remove()
     expect(await remainingNames()).toBe('')

@@ -20,26 +20,29 @@ test.each([
   ['an update', 'update', 0, 13],
   // Three steps (check, compare, encode as managedFields) process 256 annotations at a time; copying processes 1,024 at a time.
   ['a create of many annotations', 'create', 2560, 13 + 3 * 10 + 2],
-] as const)('%s pauses between its stages, so that other requests can run', async (_, verb, annotations, expected) => {
-  const clock = new PausingClock()
-  const { client, server } = await testServer({ clock })
-  const stored = await client.create(Widget, aWidget('stored'))
-  const body =
-    verb === 'create'
-      ? { ...stored, metadata: { name: 'new', annotations: manyAnnotations(annotations) } }
-      : { ...stored, spec: { replicas: 2 } }
-  const { group, version, plural } = Widget
-  const name = verb === 'create' ? {} : { name: 'stored' }
-  clock.pauses = 0
-  await server.engine.execute({ verb, group, version, plural, namespace: 'default', ...name, body, options: {} } as never, {
-    name: 'admin',
-    groups: ['system:masters'],
-    agent: 'test',
-  })
-  expect(clock.pauses).toBe(expected)
-})
+] as const)(
+  '%s pauses between the pieces of its work, so that other requests can run',
+  async (_, verb, annotations, expected) => {
+    const clock = new PausingClock()
+    const { client, server } = await testServer({ clock })
+    const stored = await client.create(Widget, aWidget('stored'))
+    const body =
+      verb === 'create'
+        ? { ...stored, metadata: { name: 'new', annotations: manyAnnotations(annotations) } }
+        : { ...stored, spec: { replicas: 2 } }
+    const { group, version, plural } = Widget
+    const name = verb === 'create' ? {} : { name: 'stored' }
+    clock.pauses = 0
+    await server.engine.execute({ verb, group, version, plural, namespace: 'default', ...name, body, options: {} } as never, {
+      name: 'admin',
+      groups: ['system:masters'],
+      agent: 'test',
+    })
+    expect(clock.pauses).toBe(expected)
+  },
+)
 
-test('a create of a built-in kind also pauses after its types and after its nulls are checked', async () => {
+test('a create of a built-in kind pauses twice more than that of a custom resource: after the check of types and of nulls', async () => {
   const clock = new PausingClock()
   const { client } = await testServer({ clock })
   const pausesOf = async (create: () => Promise<unknown>): Promise<number> => {

@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'capstan-apiserver-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const pathOf = (name: string) => join(folder, name)
 
-/** Writes a serving certificate with its chain, and its key; returns the flags that name them. */
+/** Writes a serving certificate with its chain, and its key; returns the flags that name the two files. */
 async function servingFlags(clock = systemClock, validity = hours(24)): Promise<string[]> {
   const authority = await makeAuthority(clock, { commonName: 'elsewhere' })
   const usages = ['server'] as const

@@ -33,7 +33,7 @@ describe('rules that apply to providers', () => {
   const proved = new Set(checked.filter(({ id }) => violated.has(id)).map(familyOf))
 
   test.each(checked.map((rule) => [rule.id, familyOf(rule)] as const))(
-    '%s is violated by a mutant or an invalid manifest, or has a reason why no test violates it',
+    '%s, or a rule with the same check, is violated by a mutant or an invalid manifest, or has a reason why no test violates it',
     (_, family) => {
       expect(proved.has(family) || family in unproved).toBe(true)
     },
@@ -46,7 +46,7 @@ describe('rules that apply to providers', () => {
 })
 
 describe('descriptions of how the local provider follows the rules', () => {
-  // The local provider has no kind of address pools.
+  // The local provider has no kind for pools of IP addresses.
   const applying = rules.filter(({ pages }) => !pages.includes('IPAM')).map(({ id }) => id)
 
   test.each(applying)('%s has a description', (id) => {

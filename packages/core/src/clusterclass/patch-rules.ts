@@ -1,4 +1,4 @@
-/** Validates the patches of a class. Pure. Upstream: core/webhooks/admission/patch_validation.go, v1.14. */
+/** Validates the patches of a ClusterClass. Pure. Upstream: core/webhooks/admission/patch_validation.go, v1.14. */
 import type { ClusterClassPatch, ClusterClassSpec, JSONPatch, PatchSelector } from '@capstan/api'
 import { variableOf } from '@capstan/api'
 import { appendAll, type FieldError, invalid, qualifiedNameProblems, required } from '@capstan/kube'
@@ -109,7 +109,8 @@ function patternProblem(pattern: string): string | undefined {
 
 /** Formats a value for an error text. Upstream prints indented JSON, with members in the order of its Go fields. */
 const indentedJson = (value: object): string => JSON.stringify(value, undefined, 2)
-/** Drops empty lists, as Go's JSON encoding does. */
+
+/** Removes empty lists of class names from a selector, as Go's JSON encoding does. */
 function withoutEmptyLists(selector: PatchSelector): object {
   const { machineDeploymentClass, machinePoolClass, ...others } = selector.matchResources
   const withoutEmptyNames = (matcher: typeof machineDeploymentClass) => (matcher?.names?.length === 0 ? {} : matcher)
@@ -120,6 +121,7 @@ function withoutEmptyLists(selector: PatchSelector): object {
   }
   return { ...selector, matchResources }
 }
+
 const printedPatch = ({ op, path, value, valueFrom }: JSONPatch): string => indentedJson({ op, path, value, valueFrom })
 
 function jsonPatchErrors(patch: JSONPatch, fieldPath: string, spec: ClusterClassSpec): FieldError[] {
@@ -182,7 +184,10 @@ const workerPaths = [
   'bootstrap.configRef.name',
   'infrastructureRef.name',
 ]
-/** Paths of built-in variables that a patch can refer to. As upstream, paths to single labels, list items and some parents are rejected. */
+/**
+ * Paths of built-in variables that a patch can refer to. As upstream, single labels, list items and some objects, such as
+ * `builtin.controlPlane.machineTemplate`, are not among them.
+ */
 const Builtins: ReadonlySet<string> = new Set([
   ...pathsUnder('builtin.cluster', [
     'name',

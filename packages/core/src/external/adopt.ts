@@ -34,7 +34,7 @@ export function adopt<T extends KubeObject>(
   return patchMetadata(io, kind, object, (newest) => adoptionPatch(newest, adoption))
 }
 
-/** Returns the metadata to patch; `undefined` when there is no difference. Pure. */
+/** Returns the metadata to patch; `undefined` when there is no difference. Pure. @throws Error as `adopt` does */
 export function adoptionPatch(object: KubeObject, adoption: Adoption): object | undefined {
   const { owner, clusterName, release, replacesBlockOwnerDeletion = false } = adoption
   const currentOwners = object.metadata.ownerReferences ?? []

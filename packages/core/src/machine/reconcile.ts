@@ -63,8 +63,8 @@ function ownersOf(machine: Machine, io: MachineIO): Pick<MachineScope, 'machineS
   const controller = controllerOf(machine)
   const machineSet =
     controller?.kind === MachineSet.kind ? io.cache.peek(MachineSet, { namespace: namespace!, name: controller.name }) : undefined
-  // As upstream, finds the MachineDeployment by the label of the MachineSet: after a restore from a backup, the owner reference may be
-  // missing for a while.
+  // As upstream, finds the MachineDeployment by the label of the MachineSet: after a restore from a backup, the MachineSet may have no owner
+  // reference for a while.
   const deployment = machineSet?.metadata.labels?.[MachineDeploymentNameLabel]
   const machineDeployment = deployment ? io.cache.peek(MachineDeployment, { namespace: namespace!, name: deployment }) : undefined
   return { machineSet, machineDeployment }

@@ -27,7 +27,10 @@ export const namesIn = ({ metadata }: MachineSet, annotation: string): ReadonlyS
 export const sourcesOf = (machineSet: MachineSet): ReadonlySet<string> =>
   namesIn(machineSet, MachineSetReceiveMachinesFromMachineSetsAnnotation)
 
-/** Returns how many Machines the set has beyond its wanted replicas, without Machines that its deployment has not counted yet. */
+/**
+ * Returns how many Machines the set has beyond `replicas`. In a set that receives Machines from other sets, Machines that the deployment
+ * has not counted yet are left out.
+ */
 export function surplus(machineSet: MachineSet, machines: readonly Machine[], replicas: number): number {
   const pending = sourcesOf(machineSet).size === 0 ? 0 : machines.filter(isPendingAcknowledge).length
   return Math.max(machines.length - pending - replicas, 0)
@@ -49,8 +52,8 @@ export interface SelectedMoves {
 }
 
 /**
- * Selects Machines to move, in deletion order. Machines being deleted count towards `count`. Machines in an update or without a Node are
- * not moved now, so fewer may be returned.
+ * Selects Machines to move, in deletion order. Machines being deleted and Machines to remediate count towards `count`. Machines in an update
+ * or without a Node are not moved now, so fewer may be returned.
  */
 export function selectMoves(
   machines: readonly Machine[],

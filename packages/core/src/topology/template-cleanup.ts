@@ -1,7 +1,7 @@
 /**
- * Cleans up when a MachineDeployment or MachineSet of a topology is deleted: deletes its templates, except templates that other objects use,
- * and the MachineHealthCheck of a MachineDeployment. Then removes the finalizer. Upstream: core/reconcilers/topology/machinedeployment and
- * machineset, v1.14.
+ * Cleans up when a MachineDeployment or MachineSet of a topology is deleted: deletes the MachineHealthCheck of a MachineDeployment, and the
+ * referenced templates that no other MachineDeployment or MachineSet uses. Then removes the finalizer. Upstream:
+ * core/reconcilers/topology/machinedeployment and machineset, v1.14.
  */
 import {
   Cluster,
@@ -37,17 +37,17 @@ import {
 import { externalKind } from '../external/contract-version.ts'
 import type { ContractRef } from '../external/get.ts'
 
-type Owner = MachineDeployment | MachineSet
+type TemplateUser = MachineDeployment | MachineSet
 
-/** Creates the controller that deletes a MachineHealthCheck and unused templates with their MachineDeployment. */
+/** Creates the controller that, when a MachineDeployment is deleted, deletes its MachineHealthCheck and its templates without other users. */
 export const createTopologyMachineDeploymentController = (): Controller =>
   cleanupController('topology/machinedeployment', MachineDeployment, MachineDeploymentTopologyFinalizer)
 
-/** Creates the controller that deletes unused templates with their MachineSet. */
+/** Creates the controller that, when a MachineSet is deleted, deletes its templates without other users. */
 export const createTopologyMachineSetController = (): Controller =>
   cleanupController('topology/machineset', MachineSet, MachineSetTopologyFinalizer)
 
-const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finalizer: string): Controller =>
+const cleanupController = <T extends TemplateUser>(name: string, kind: Kind<T>, finalizer: string): Controller =>
   controller<T>({
     name,
     for: kind,
@@ -56,7 +56,7 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
       // Reconciles all MachineDeployments or MachineSets of a Cluster that is no longer paused.
       watches(
         Cluster,
-        ({ metadata }, cache) => ownersOf(metadata, kind, cache),
+        ({ metadata }, cache) => keysInTopology(metadata, kind, cache),
         ({ previous, object }) => previous?.spec.paused === true && object?.spec.paused !== true,
       ),
     ],
@@ -66,10 +66,10 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
 const isOfTopology = (object: KubeObject | undefined): boolean =>
   object?.metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined
 
-/** Returns the objects of a kind that belong to the Cluster's topology. */
-function ownersOf(
+/** Returns the keys of the objects of a kind that belong to the Cluster's topology. */
+function keysInTopology(
   { name, namespace }: { name: string; namespace?: string },
-  kind: Kind<Owner>,
+  kind: Kind<TemplateUser>,
   cache: ReconcileContext['cache'],
 ): ObjectKey[] {
   const labelled = cache.byIndex({ name: `clusterName/${kind.kind}`, kind, values: clusterNames }, `${namespace}/${name}`)
@@ -81,7 +81,7 @@ const clusterNames = ({ metadata }: KubeObject): readonly string[] => {
   return name === undefined ? [] : [`${metadata.namespace}/${name}`]
 }
 
-async function reconcileTemplates<T extends Owner>(
+async function reconcileTemplates<T extends TemplateUser>(
   key: ObjectKey,
   kind: Kind<T>,
   finalizer: string,
@@ -118,18 +118,18 @@ async function deleteHealthCheck(key: ObjectKey, { client, signal }: ReconcileCo
 }
 
 /**
- * Returns the templates of the other MachineDeployments and MachineSets of the Cluster that are not being deleted. These objects are read
- * from the API server, not from the cache, because a template deleted by mistake cannot be restored.
+ * Returns the templates, as texts of `refText`, that other MachineDeployments and MachineSets of the Cluster reference, unless they are being
+ * deleted. Reads these objects from the API server, not from the cache, because a template deleted by mistake cannot be restored.
  */
-async function templatesInUse(object: Owner, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
+async function templatesInUse(object: TemplateUser, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
   const { namespace, uid } = object.metadata
   const options = { namespace: namespace!, labelSelector: `${ClusterNameLabel}=${object.spec.clusterName}`, signal }
   const [deployments, sets] = await Promise.all([client.list(MachineDeployment, options), client.list(MachineSet, options)])
-  const otherOwners = [...deployments.items, ...sets.items].filter((owner) => owner.metadata.uid !== uid && !isDeleting(owner))
-  return new Set(otherOwners.flatMap((owner) => templatesOf(owner).map(refText)))
+  const otherUsers = [...deployments.items, ...sets.items].filter((user) => user.metadata.uid !== uid && !isDeleting(user))
+  return new Set(otherUsers.flatMap((user) => templatesOf(user).map(refText)))
 }
 
-function templatesOf({ spec }: Owner): ContractRef[] {
+function templatesOf({ spec }: TemplateUser): ContractRef[] {
   const { bootstrap, infrastructureRef } = spec.template.spec
   return bootstrap.configRef ? [bootstrap.configRef, infrastructureRef] : [infrastructureRef]
 }
@@ -137,6 +137,7 @@ function templatesOf({ spec }: Owner): ContractRef[] {
 const refText = ({ apiGroup, kind, name }: ContractRef): string => `${kind}.${apiGroup}/${name}`
 
 async function deleteTemplate(ref: ContractRef, namespace: string, context: ReconcileContext): Promise<void> {
+  // `externalKind` reads CustomResourceDefinitions from the cache, which contains only watched kinds.
   await context.watch(CustomResourceDefinition, () => [])
   const { kind } = await externalKind(context.cache, ref)
   await orAbsent(context.client.delete(kind, { namespace, name: ref.name }, { signal: context.signal }))

@@ -1,4 +1,4 @@
-/** Reads certificates from files that are renewed while they are in use. */
+/** Reads certificates from files, and again when the files change, so that a renewed certificate is used without a restart. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { type Clock, type Logger, systemClock } from '@capstan/kube'
 import { invalidNow } from '@capstan/kube/node'
@@ -14,7 +14,8 @@ export interface ServingFiles {
 }
 
 /**
- * Passes the contents of the files to `use`, now and after each change. Never uses a certificate whose key does not match.
+ * Passes the contents of the files to `use`, now and after each change. Contents with an invalid certificate or key, or with a key that does
+ * not match, are never passed: after a change, logs the error, and the earlier contents stay in use.
  *
  * @throws Error if the files are invalid now
  */
@@ -30,7 +31,7 @@ export function servingCertificateFrom(
     paths,
     ([certificate = '', key = '', ca]) => {
       assertPair(certificate, key, files)
-      if (ca !== undefined) assertCertificates(ca, clientCA!)
+      if (ca !== undefined) firstCertificate(ca, clientCA!)
       warnIfInvalid(certificate, files.certificate, log, clock)
       use({ certificate, key, ...(ca === undefined ? {} : { clientCA: ca }) })
     },
@@ -44,7 +45,8 @@ export interface ClientFiles {
 }
 
 /**
- * Passes the contents of the files to the transport as its client certificate, now and after each change.
+ * Passes the contents of the files to the transport as its client certificate, now and after each change. If changed contents are invalid,
+ * logs the error, and the earlier certificate stays in use.
  *
  * @throws Error if the files are invalid now
  */
@@ -70,7 +72,7 @@ function warnIfInvalid(certificate: string, file: string, log: Logger, clock: Cl
 
 /** @throws Error that names the files, without their content, if certificate and key do not match, or one of them is invalid */
 function assertPair(certificate: string, key: string, files: ClientFiles): void {
-  const leaf = assertCertificates(certificate, files.certificate)
+  const leaf = firstCertificate(certificate, files.certificate)
   let fits: boolean
   try {
     fits = leaf.checkPrivateKey(createPrivateKey(key))
@@ -80,7 +82,8 @@ function assertPair(certificate: string, key: string, files: ClientFiles): void 
   if (!fits) throw new Error(`the key in ${files.key} does not belong to the certificate in ${files.certificate}`)
 }
 
-function assertCertificates(text: string, file: string): X509Certificate {
+/** Returns the first certificate of a PEM text. @throws Error that names the file if the first certificate is missing or invalid */
+function firstCertificate(text: string, file: string): X509Certificate {
   try {
     return new X509Certificate(text)
   } catch {

@@ -15,7 +15,7 @@ export interface ResendOptions {
   readonly transport: HookTransport
   readonly clock: Clock
   readonly timeoutSeconds: number
-  /** Name of a handler on its server: only its calls are repeated. Default: all handlers. */
+  /** Only calls of the handler with this name are repeated. The name does not contain that of the ExtensionConfig. Default: all handlers. */
   readonly handler?: string
   /** Only calls of this hook are repeated. Default: all hooks. */
   readonly hook?: string

@@ -24,7 +24,7 @@ function yieldingClock(): Clock & { readonly pauses: number } {
   }
 }
 
-/** Documents of one resource that is served in many versions. */
+/** Returns the documents of one resource that is served in `versions` versions, with their clock and the list of served resources. */
 async function documentsOf(versions: number) {
   const { server } = await testServer()
   const { resources } = server.engine

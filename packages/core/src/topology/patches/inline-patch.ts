@@ -15,7 +15,7 @@ import { allOrError } from '../../aggregate-errors.ts'
 import { goTemplate } from '../../go-template/template.ts'
 import { variableProblem } from './patch-variables.ts'
 
-/** Role of a template, for selectors. */
+/** Role of a template in a ClusterClass, which a selector compares with its `matchResources`. */
 export type TemplateRole =
   | { readonly kind: 'infrastructureCluster' }
   | { readonly kind: 'controlPlane' }
