@@ -1,7 +1,7 @@
 /**
- * Measures how long small requests of another user wait while `capstan apiserver` processes one hostile request. The hostile requests are
- * those of `interop/abuse/inputs.ts`: lists, maps and strings that fill a request up to its size limit, and GET requests. A short run sends
- * every eighth list, map and string, of at most 30,000 bytes, and no GET requests.
+ * Measures how long small requests of another user wait while `capstan apiserver` processes one hostile request. The hostile requests come
+ * from `interop/abuse/inputs.ts`: requests with large bodies, close to the size limit where the kind of body allows this, and GET requests.
+ * Without the option `only`, a short run sends only every eighth request with a body, which has at most 30,000 bytes, and no GET requests.
  */
 import { type HostileInput, hostileInputs, largestInputs } from '../interop/abuse/inputs.ts'
 import { type Observed, prepareObserver } from '../interop/abuse/observe.ts'

@@ -68,7 +68,10 @@ export async function* blockedClusters(short: boolean): AsyncIterable<Figure> {
     await management.close()
   }
   const figure = (name: string, values: readonly number[]): Figure => ({ name, value: median(values), unit: 'ms' })
-  yield figure('BeforeClusterCreate allows the step, to the first object of the Cluster', created)
-  yield figure('BeforeClusterUpgrade allows the step, to the new version of the control plane', upgraded)
-  yield figure('capstan hooks retry, to the new version of the control plane', retried)
+  yield figure('from the response of BeforeClusterCreate that allows the creation to the creation of the LocalCluster', created)
+  yield figure(
+    'from the response of BeforeClusterUpgrade that allows the upgrade to the new version of the control plane',
+    upgraded,
+  )
+  yield figure('from the request of a retry to the new version of the control plane', retried)
 }

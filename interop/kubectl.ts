@@ -73,7 +73,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
     timeoutMs: 60_000,
     after: [
       {
-        name: 'all objects of the cluster are deleted',
+        name: 'the Machines, pools and Secrets of the Cluster are deleted',
         command:
           'kubectl get machinepools,machines,localmachinepools,localmachines,secrets -l cluster.x-k8s.io/cluster-name=demo',
         expect: /No resources found/,

@@ -1,4 +1,7 @@
-/** Allowed imports between packages (the table of ARCHITECTURE.md as data), and a comparison of the actual imports with this table. */
+/**
+ * Allowed imports between packages (the table of ARCHITECTURE.md as data), a comparison of the actual imports with this table, and a search
+ * for import cycles between folders.
+ */
 import { globSync, readFileSync } from 'node:fs'
 
 /**
@@ -28,7 +31,8 @@ const isTest = (file: string): boolean => /\.(test|suite|test-d|e2e)\.ts$/.test(
 
 /**
  * Returns a sentence for every import that violates one of these rules: `layers` allows the import; an import within a package is
- * relative, and an import of another package is not; a file that must run in browsers imports no modules of Node.
+ * relative, and an import of another package is not; a file that must run in browsers imports neither modules of Node nor
+ * `@capstan/kube/node`. Also returns a sentence for every file of a package that is missing in `layers`.
  */
 export function violations(root: string): string[] {
   const problems: string[] = []

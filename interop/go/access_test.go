@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-func TestRBACAppliesToAnotherUser(t *testing.T) {
+func TestRBACAppliesToUserAndImpersonatedUser(t *testing.T) {
 	namespace := namespaceFor(t)
 	user, err := environment.AddUser(envtest.User{Name: "bob", Groups: []string{"devs"}}, nil)
 	must(t, err)
@@ -88,7 +88,7 @@ func TestServiceAccountTokensAuthenticateUntilDeletion(t *testing.T) {
 	}
 }
 
-func TestAnonymousUserMayReadHealthOnly(t *testing.T) {
+func TestAnonymousUserReadsReadinessButNotNamespaces(t *testing.T) {
 	anonymous, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(config))
 	must(t, err)
 	text, err := anonymous.RESTClient().Get().AbsPath("/readyz").DoRaw(background)

@@ -82,7 +82,7 @@ function withVariables<T>(value: T, variables: Map<string, string>): T {
   return JSON.parse(JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (_, name: string) => variables.get(name) ?? '')) as T
 }
 
-/** Replaces values that differ between recordings with placeholders. */
+/** Replaces values that differ between recordings with placeholders, and omits headers that are not compared. */
 function withPlaceholders({ status, headers, text }: RecordedResponse): unknown {
   const recordedHeaders = Object.fromEntries(
     ['content-type', 'warning', 'retry-after'].flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
@@ -109,7 +109,7 @@ function maskValues(value: unknown, key: string, prefixes: ReadonlySet<string>):
   }
   if (typeof value === 'number' && /^(n|healthCheckN)odePort$/.test(key) && value >= 30_000) return '<n>'
   if (typeof value !== 'string') return value
-  // UIDs of users are those of the server's token file.
+  // The UIDs of users come from the token file of the recorded server.
   if (key === 'uid' && (value === '1' || value === 'uid-0')) return '<uid>'
   // Addresses and ports of Services are random.
   if (/^clusterIPs?$|^cells$/.test(key) && /^10(\.\d+){3}$/.test(value)) return '<ip>'

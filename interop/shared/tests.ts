@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
  * Runs vitest with these arguments (test files and flags), and returns the status of each test by its full name, such as
- * `a group > a test`.
+ * `a group > a test`. A file that cannot be loaded is a failed entry with the name `file: error`.
  */
 export async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ReadonlyMap<string, TestStatus>> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-tests-'))
@@ -29,7 +29,6 @@ export async function runTests(args: readonly string[], env: NodeJS.ProcessEnv):
     const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report
     return new Map(
       testResults.flatMap(({ name, status, message, assertionResults }) => [
-        // A file that cannot be loaded has no tests.
         ...(status === 'failed' && assertionResults.length === 0 ? [[`${name}: ${message}`, 'failed'] as const] : []),
         ...assertionResults.map((test) => [[...test.ancestorTitles, test.title].join(' > '), test.status] as const),
       ]),

@@ -23,7 +23,7 @@ export interface ManifestValidator {
   close(): Promise<void>
 }
 
-/** Creates a management cluster with Cluster API and the kinds of cert-manager that manifests use. */
+/** Creates a validator with a management cluster, which has the kinds of Cluster API and the kinds of cert-manager that manifests use. */
 export async function manifestValidator(): Promise<ManifestValidator> {
   const endpoint = { host: '127.0.0.1', port: 1 }
   const management = await createManagementCluster({

@@ -112,8 +112,8 @@ export function createManager(options: ManagerOptions): Manager {
 }
 
 /**
- * Creates the leadership of one manager, or of a group of managers that share the work. Calls `onChange` for each shard that this process
- * acquires, releases or loses.
+ * Creates the leadership of this manager: by one Lease or, with shards, shared with other managers. The shared leadership calls `onChange`
+ * with each shard that this process acquires, releases or loses.
  */
 function createLeadership(
   options: LeadershipOptions,
@@ -140,7 +140,7 @@ interface Parts {
   readonly metrics: ControllerMetrics
   readonly events: EventRecorders
   readonly loops: readonly Loop[]
-  /** Absent: this manager always leads. */
+  /** Absent without leader election. */
   readonly leadership: Leadership | undefined
   /** Ends informers, loops and leadership. */
   readonly abort: AbortController

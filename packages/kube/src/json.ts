@@ -35,7 +35,7 @@ const LongValues = 10_000
 function valuesLeft(value: unknown, limit: number): number {
   let remaining = limit - 1
   if (typeof value !== 'object' || value === null) return remaining
-  // Several times as fast as `for...in`.
+  // `Object.values` is several times as fast as `for...in`.
   for (const member of Array.isArray(value) ? value : Object.values(value)) {
     if (remaining < 0) return remaining
     remaining = typeof member === 'object' ? valuesLeft(member, remaining) : remaining - 1

@@ -9,7 +9,10 @@
  * fast and hovers short.
  */
 
-/** The subset of OpenAPI v3 that CustomResourceDefinitions allow (`JSONSchemaProps`). */
+/**
+ * A schema in JSON form: the keywords that CustomResourceDefinitions allow (a subset of OpenAPI v3), and a few others whose comments begin
+ * with "Only".
+ */
 export interface JSONSchema {
   type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
   format?: string
@@ -41,6 +44,7 @@ export interface JSONSchema {
   not?: JSONSchema
   /** Only in schemas that no API server reads: `#/definitions/NAME` of the outermost schema, for recursive schemas. */
   $ref?: string
+  /** Only with `$ref`: the schemas to which it refers. */
   definitions?: { [name: string]: JSONSchema }
   'x-kubernetes-int-or-string'?: boolean
   'x-kubernetes-preserve-unknown-fields'?: boolean
@@ -49,8 +53,9 @@ export interface JSONSchema {
   'x-kubernetes-list-map-keys'?: string[]
   'x-kubernetes-map-type'?: 'granular' | 'atomic'
   'x-kubernetes-validations'?: ValidationRule[]
-  /** Only for built-in kinds: how strategic merge patch treats a list or object, if its list type does not determine that. */
+  /** Only for built-in kinds: the key by which strategic merge patch identifies items of a list. Default: the first list map key. */
   'x-kubernetes-patch-merge-key'?: string
+  /** Only for built-in kinds: how strategic merge patch treats a list or object, if the list type does not determine that. */
   'x-kubernetes-patch-strategy'?: string
   /** Only for built-in kinds: value of an omitted field without a default. Used when the field is a key of list items. */
   'x-capstan-zero'?: unknown
@@ -125,7 +130,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return this.with(this.json.type === 'array' ? { 'x-kubernetes-list-type': 'atomic' } : { 'x-kubernetes-map-type': 'atomic' })
   }
 
-  /** Adds other keywords. */
+  /** Adds keywords, or replaces their values. */
   with(keywords: JSONSchema): Schema<T, Optional> {
     return new Schema({ ...this.json, ...keywords }, this.isOptional)
   }

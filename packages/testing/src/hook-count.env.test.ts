@@ -1,4 +1,4 @@
-/** Counts hook calls during the lifecycle of a Cluster: there must be one for each event, as `docs/reference/hooks.md` promises. */
+/** Counts hook calls during the lifecycle of Clusters: each hook must be called once for each event, as `docs/reference/hooks.md` promises. */
 import { Cluster, ClusterClass } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
@@ -27,7 +27,7 @@ const topology = {
   workers: { machineDeployments: [worker('steady')] },
 }
 
-/** Actions on the Clusters. The management cluster restarts after each action. */
+/** Actions on the Clusters and their class. The management cluster restarts after each action. */
 const actions: readonly ((env: ManagementEnv) => Promise<unknown>)[] = [
   ({ client }) => Promise.all(names.map((name) => client.create(Cluster, { metadata: key(name), spec: { topology } }))),
   (env) => patchAll(env, { metadata: { labels: { team: 'x' } } }),

@@ -194,7 +194,7 @@ test('a response may be 2 MiB larger than twice the size of its request', async 
   expect(await rejection(apiServer.client.create(Widget, aWidget('b', { free })))).toBe('accepted')
 })
 
-test('a conversion webhook is called over HTTPS as well', async () => {
+test('a conversion webhook is called over HTTPS', async () => {
   await using apiServer = await serverWithWebhook(webhookAt('/mutate'))
   const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
   await apiServer.client.create(CustomResourceDefinition, {

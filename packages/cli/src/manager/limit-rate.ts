@@ -8,7 +8,7 @@ export interface Rate {
   readonly burst: number
 }
 
-/** Returns a transport that delays requests beyond the rate, in order, except requests for Leases. */
+/** Returns a transport that delays requests and watches beyond the rate, in order. Does not delay reads and writes of Leases. */
 export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clock): Transport {
   /** Number of requests that can be sent at once, as of `updatedAt`. A negative number counts the waiting requests. */
   let tokens = burst

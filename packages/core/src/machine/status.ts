@@ -1,6 +1,6 @@
 /**
- * Computes the status of a Machine: conditions, phase, and when the Machine becomes Available without a watch event. Pure, except that it
- * changes the draft and logs invalid readiness gates. Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
+ * Computes the status of a Machine, and requests a reconcile at the time at which `minReadySeconds` have passed. Pure, except that it changes
+ * the draft and logs invalid readiness gates. Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
  */
 import { ConditionOrder, isUpdateInProgress, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
@@ -59,8 +59,8 @@ export const ownedConditions = ({ machineSet, machineDeployment }: MachineScope)
   machineSet && machineDeployment ? [...OwnedConditions, MachineConditions.UpToDate.type] : [...OwnedConditions]
 
 /**
- * Writes conditions (also in the v1beta1 form) and phase on the scope's draft. Returns a requeue if the Machine becomes Available later
- * without a watch event.
+ * Writes conditions (also in the v1beta1 form) and phase to the scope's draft. Returns a requeue if the Machine is Ready, but not yet for
+ * `minReadySeconds`: no watch event occurs when it becomes Available.
  */
 export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   const { machine } = scope
@@ -92,8 +92,8 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
 }
 
 /**
- * Returns the fields of the status whose changes are written at once: controllers act on them, or their values are recorded only in the
- * status. Changes of other fields may be postponed.
+ * Returns the parts of the status whose changes are written at once: controllers act on them, or their values are recorded only in the
+ * status. Changes of other parts may be postponed.
  */
 export function significantFields(machine: Machine): unknown {
   const { conditions: _c, deprecated: _d, phase: _p, lastUpdated: _l, observedGeneration: _o, ...reported } = machine.status ?? {}

@@ -5,6 +5,7 @@ import { type ControllerOptions, WorkQueue } from '@capstan/apiserver/kinds'
 const fieldManager = 'clusterrole-aggregation-controller'
 const resource = 'clusterroles.rbac.authorization.k8s.io'
 
+/** Runs the controller. Returns a function that stops it. */
 export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOptions, 'registry'>): () => void {
   const queue = new WorkQueue({ name: 'clusterroles', clock, log, run: aggregateInto })
   const roles = () => store.list(resource) as readonly ClusterRole[]

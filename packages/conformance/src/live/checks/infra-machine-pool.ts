@@ -96,7 +96,7 @@ export const poolMachineKind: LiveCheck = {
   contract: 'InfraMachinePool',
   run(recorded) {
     const states = statesAt(recorded, 'InfraMachinePool', 'pool scaled up')
-    if (states.length === 0) return stoppedBefore(recorded, 'scaled')
+    if (states.length === 0) return stoppedBefore(recorded, 'pool scaled up')
     const kinds = states.flatMap(({ state: { object, at } }) => {
       const kind: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.infrastructureMachineKind)
       return kind === undefined ? [] : [{ object, at, kind }]

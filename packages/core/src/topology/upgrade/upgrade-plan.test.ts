@@ -27,7 +27,7 @@ describe('upgrade plan', () => {
     ],
     ['no steps for workers when there are none', 'v1.34.1', 'v1.33.2', [], [], ['v1.34.1'], []],
     [
-      'an upgrade over several minor versions uses the last known version of each',
+      'an upgrade over several minor versions uses the last known version of each, but none above the desired version',
       'v1.33.0',
       'v1.30.0',
       ['v1.30.0'],
@@ -47,7 +47,7 @@ describe('upgrade plan', () => {
       [],
     ],
     [
-      'workers upgrade three minor versions at a time',
+      'workers upgrade at most three minor versions at a time',
       'v1.35.0',
       'v1.30.0',
       ['v1.30.0'],
@@ -81,7 +81,7 @@ describe('upgrade plan', () => {
     expect(() => upgradePlan({ desired, controlPlane, workers: [], known })).toThrow(message)
   })
 
-  test('is rejected when workers are newer than the topology', () => {
+  test('is rejected when workers have a higher patch version than the topology', () => {
     const versions = { desired: 'v1.34.0', controlPlane: 'v1.34.0', known: [] }
     expect(() => upgradePlan({ ...versions, workers: ['v1.34.5'] })).toThrow(
       'invalid workers upgrade plan, item 0; version v1.34.0 must be greater than v1.34.5',
@@ -90,7 +90,7 @@ describe('upgrade plan', () => {
 
   test.each([
     ['have a higher minor version than the topology', { desired: 'v1.34.0', controlPlane: 'v1.34.0', workers: ['v1.35.0'] }],
-    ['would need a step of an unknown version', { desired: 'v1.35.0', controlPlane: 'v1.34.0', workers: ['v1.30.0'] }],
+    ['would need a step to an unknown version', { desired: 'v1.35.0', controlPlane: 'v1.34.0', workers: ['v1.30.0'] }],
   ])('workers that %s have no steps', (_, versions) => {
     const { controlPlane, desired } = versions
     expect(upgradePlan({ ...versions, known: [] })).toEqual({
@@ -104,7 +104,7 @@ describe('a plan of an extension', () => {
   const from = { desired: 'v1.36.0', controlPlane: 'v1.34.1', workers: ['v1.32.0'], known: [] }
   const steps = ['v1.35.0', 'v1.36.0']
   test.each([
-    ['without steps for workers is completed with these steps', { controlPlane: steps, workers: [] }, ['v1.35.0', 'v1.36.0']],
+    ['without steps for workers gets computed steps for workers', { controlPlane: steps, workers: [] }, ['v1.35.0', 'v1.36.0']],
     [
       'with steps for workers is used unchanged',
       { controlPlane: steps, workers: ['v1.34.1', 'v1.36.0'] },
@@ -121,27 +121,27 @@ describe('a plan of an extension', () => {
       "invalid workers upgrade plan: versions v1.33.0 doesn't match any versions in the control plane upgrade plan nor the control plane version",
     ],
     [
-      'skips minor versions and then decreases',
+      'upgrades workers by more than three minor versions in one step',
       { workers: ['v1.36.0', 'v1.35.0'] },
       'invalid workers upgrade plan, item 0; workers cannot go from minor 32 (v1.32.0) to minor 36 (v1.36.0), an intermediate step is required to comply with Kubernetes version skew rules',
     ],
     [
-      'repeats a version',
+      'repeats a version for workers',
       { workers: ['v1.35.0', 'v1.35.0', 'v1.36.0'] },
       'invalid workers upgrade plan, item 1; version v1.35.0 must be greater than v1.35.0',
     ],
     [
-      'ends before the wanted version',
+      'has steps for workers that end before the desired version',
       { workers: ['v1.35.0'] },
       'invalid workers upgrade plan; workers upgrade plan must end with version v1.36.0, ends with v1.35.0 instead',
     ],
     [
-      'ends before the wanted version of the control plane',
+      'has steps for the control plane that end before the desired version',
       { controlPlane: ['v1.35.0'] },
       'invalid ControlPlane upgrade plan: control plane upgrade plan must end with version v1.36.0, ends with v1.35.0 instead',
     ],
     [
-      'contains an invalid version',
+      'contains an invalid version for the control plane',
       { controlPlane: ['next'] },
       'invalid ControlPlane upgrade plan: item 0; failed to parse version next: Invalid character(s) found in major number "0next"',
     ],

@@ -17,7 +17,7 @@ test.each([
   expect(countIndexes(text, 10)).toEqual({ error })
 })
 
-test('commonIndex returns an index that both texts contain', () => {
+test('commonIndex returns an index that both texts contain, or undefined if there is none', () => {
   expect(commonIndex('0,3-5', '1-2,5-7', 10)).toBe(5)
   expect(commonIndex('0,3-5', '1-2,6', 10)).toBeUndefined()
 })

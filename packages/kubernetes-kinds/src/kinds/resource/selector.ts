@@ -3,7 +3,7 @@ import type { DeviceSelector } from '../schemas/types.ts'
 import { listErrors } from './lists.ts'
 
 const MaxSelectors = 32
-const MaxExpression = 10 * 1024
+const MaxExpressionBytes = 10 * 1024
 
 /** Validates the CEL expressions that select devices. */
 export const selectorErrors = (field: string, selectors: readonly DeviceSelector[] | undefined): FieldError[] =>
@@ -12,7 +12,7 @@ export const selectorErrors = (field: string, selectors: readonly DeviceSelector
   )
 
 function expressionErrors(field: string, expression: string): FieldError[] {
-  if (Buffer.byteLength(expression) > MaxExpression) return [tooLong(field, MaxExpression)]
+  if (Buffer.byteLength(expression) > MaxExpressionBytes) return [tooLong(field, MaxExpressionBytes)]
   const problem = deviceSelectorProblem(expression)
   switch (problem?.kind) {
     case 'invalid':

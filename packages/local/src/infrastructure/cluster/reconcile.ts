@@ -108,7 +108,10 @@ export function provision(
   return { outcome: proceed(), conditions: [Conditions.Ready.true('Ready'), notDeleting] }
 }
 
-/** Removes the workload API server and its data after the last LocalMachine of the cluster was deleted. */
+/**
+ * Removes the workload API server and its data when no LocalMachine of the cluster exists and the simulated deletion of the infrastructure
+ * has succeeded.
+ */
 async function remove(
   object: LocalCluster,
   cluster: Cluster | undefined,
