@@ -35,7 +35,8 @@ const builtin: { readonly [groupVersion: string]: Priority } = {
 }
 const custom: Priority = { group: 1000, version: 100 }
 
-/** Returns the priorities of a version; `groupVersion` is `/v1` for the core group. */
+/** Returns the priorities of a version. `groupVersion` is `GROUP/VERSION`, and `/v1` for the core group. */
 export const priorityOf = (groupVersion: string): Priority => builtin[groupVersion] ?? custom
 
+/** Whether the version has built-in kinds. `groupVersion` as for `priorityOf`. */
 export const isBuiltin = (groupVersion: string): boolean => groupVersion in builtin

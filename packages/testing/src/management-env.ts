@@ -45,15 +45,16 @@ export interface ManagementEnvOptions {
   readonly clock?: VirtualClock
   /** Stores of an earlier management cluster, to continue with its objects. */
   readonly stores?: Stores & { all(): readonly Store[] }
+  /** Seed of random values, such as the suffixes of generated names. Default: 1. */
   readonly seed?: number
   readonly log?: Logger
-  /** Transport of the controllers to the API server. Default: in-process. Not used on a real server. */
+  /** Returns the transport of the controllers to the API server. Default: the in-process transport. Not used on a real server. */
   readonly reach?: ManagementClusterOptions['reach']
   /** Transport for calls of webhooks that the test registers. Default: HTTPS. Not used on a real server. */
   readonly webhooks?: WebhookTransport
   /**
    * Turns of the event loop without progress after which `settle` assumes that pending work waits for virtual time. Default: 1,000. On a real
-   * server, milliseconds instead of turns, by default 60,000.
+   * server, milliseconds instead of turns: by default 60,000, at least 2,000.
    */
   readonly patience?: number
 }
@@ -268,7 +269,7 @@ async function onRealServer(
 
 /**
  * Formats lines so that they do not depend on random values: the random suffixes of names become numbers in order of
- * appearance, and simultaneous lines of different objects are sorted by name.
+ * appearance, and simultaneous lines are sorted by kind and name of their object.
  */
 function withStableNames(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
   const stableNames = new Map<string, string>()

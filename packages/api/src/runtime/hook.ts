@@ -64,7 +64,7 @@ export const commonResponse = {
   apiVersion: s.string().optional(),
   kind: s.string().optional(),
   status: s.enum('Success', 'Failure').doc('Failure is an error under every failure policy.'),
-  message: s.string().optional().doc('Shown to users: the error if status is Failure, otherwise the reason why the hook blocks.'),
+  message: s.string().optional().doc('Shown to users: the error if status is Failure, or the reason if the hook blocks.'),
 }
 
 /** Fields of responses that can block. Core calls the hook again after `retryAfterSeconds`; 0 does not block. */

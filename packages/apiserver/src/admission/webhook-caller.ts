@@ -43,7 +43,9 @@ export interface WebhookTransport {
 
 export interface WebhookCallerOptions {
   readonly clock: Clock
+  /** Default: HTTPS. */
   readonly transport?: WebhookTransport
+  /** Without it, calls to Services fail. */
   readonly resolveService?: ResolveService
 }
 
@@ -52,6 +54,7 @@ export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError'
 }
 
+/** Calls webhooks. `close` cancels the calls in progress. */
 export class WebhookCaller {
   readonly #clock: Clock
   readonly #transport: WebhookTransport

@@ -27,7 +27,7 @@ async function start() {
   return { put, execute: server.engine.execute.bind(server.engine) }
 }
 
-test('a PUT creates objects of kinds that allow it, with any resourceVersion', async () => {
+test('a PUT creates an absent object of a kind that allows this, and ignores a resourceVersion in the body', async () => {
   const { put, execute } = await start()
   expect(await put(leases, 'one', lease({ name: 'one', resourceVersion: '5' }))).toBe(201)
   const { body } = await execute({ verb: 'get', ...leases, name: 'one' }, root)
@@ -38,7 +38,7 @@ test('a PUT creates objects of kinds that allow it, with any resourceVersion', a
   expect(await put(leases, 'one', lease({ name: 'one' }))).toBe(200)
 })
 
-test('a PUT that would create an object is rejected when it has another name or a uid', async () => {
+test('a PUT that would create an object is rejected when the body has a uid, or a name other than that of the URL', async () => {
   const { put } = await start()
   expect(await put(leases, 'one', lease({ name: 'two' }))).toMatch(/does not match the name on the URL/)
   expect(await put(leases, 'one', lease({ name: 'one', uid: 'u' }))).toMatch(/UID in precondition: u, UID in object meta: $/)
@@ -58,7 +58,7 @@ test('a PUT that creates requires the permission to create', async () => {
   expect(await put(leases, 'one', lease({ name: 'one' }), bob)).toMatch(/User "bob" cannot create resource "leases"/)
 })
 
-test('a PUT of an absent object is NotFound for kinds that a PUT cannot create, after the body is decoded', async () => {
+test('a PUT of an absent object is NotFound if a PUT cannot create its kind; an error in the body takes precedence', async () => {
   const { put } = await start()
   expect(await put(configMaps, 'one', { metadata: { name: 'one' } })).toBe('configmaps "one" not found')
   expect(await put(configMaps, 'one', { metadata: { name: 'two' } })).toMatch(/does not match the name on the URL/)

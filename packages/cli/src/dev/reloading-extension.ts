@@ -1,4 +1,4 @@
-/** Serves the extension of a module over TLS, and reloads it when one of its files is saved. */
+/** Serves the extension of a module over TLS, and reloads it when a source file in one of its folders changes. */
 import type { Clock } from '@capstan/kube'
 import { seconds } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
@@ -24,15 +24,15 @@ export interface ReloadingOptions {
 
 export interface ReloadingExtension {
   readonly url: string
-  /** Loads the extension for the first time, and watches its files. */
+  /** Loads the extension for the first time, and watches the folders of its files. */
   start(): void
-  /** Watches these files as well. */
+  /** Watches the folders of these files as well. */
   watch(files: readonly string[]): void
   /** Waits a limited time for pending calls, then ends the server and the processes. */
   close(): Promise<void>
 }
 
-/** Starts the TLS server. @throws Error that names the requested port when it is in use */
+/** Starts the TLS server. @throws Error that names the port when it is in use */
 export async function reloadingExtension(options: ReloadingOptions): Promise<ReloadingExtension> {
   const { module, port, clock, trust, report, loaded } = options
   const processes = new ExtensionProcesses({

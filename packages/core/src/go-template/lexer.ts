@@ -30,6 +30,7 @@ export interface Token {
   readonly kind: TokenKind
   /** Source text, or an error message. */
   readonly text: string
+  /** Position in the source, in UTF-16 units. */
   readonly pos: number
 }
 

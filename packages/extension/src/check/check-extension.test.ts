@@ -181,7 +181,7 @@ test.each<[string, Handler, string]>([
   expect(findings.map(({ message }) => message.replaceAll(/\b(?:\d{13}|0\.\d{4,})\b/g, '<number>'))).toEqual([sentence])
 })
 
-test('adds the settings to the fixtures, and also calls handlers with the additional requests', async () => {
+test('calls handlers with the fixtures, to which it adds the settings, and with the requests of the options', async () => {
   const requests: unknown[] = []
   const gateHandler = on(BeforeClusterCreate, { name: 'gate' }, ({ request, settings }) => {
     requests.push([request.cluster.metadata.name, settings])
@@ -255,7 +255,7 @@ describe('in several processes', () => {
       gateHandler('zone', 'holdFor(5, `at ${new Date(0).getHours()} h`)'),
       gateHandler('language', 'holdFor(5, (1234.5).toLocaleString())'),
       gateHandler('chance', 'holdFor(5, `as ${secret}`)'),
-      // Differs within one process, so the difference between processes is not reported as well.
+      // Its messages already differ within one process, so a difference between processes is not reported.
       gateHandler('clock', 'holdFor(5, `at ${Date.now()}`)'),
       gateHandler('good', 'holdFor(5, request.cluster.metadata.name)'),
     )

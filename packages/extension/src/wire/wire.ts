@@ -34,7 +34,7 @@ export function decodeWire(
   return decodePlain(bytes, schema.json) ?? decodeAsGo(bytes, schema, structName, what)
 }
 
-/** Decodes by all of Go's rules, byte by byte. @throws WireError */
+/** Decodes by all of Go's rules, byte by byte. `decodeWire` uses it for texts that `decodePlain` does not decode. @throws WireError */
 export function decodeAsGo(bytes: Uint8Array, schema: Schema, structName: string, what: WireText): Record<string, unknown> {
   const end = endOfValue(bytes, endings[what])
   if (what === 'request') assertNothingAfter(bytes, end)
@@ -49,7 +49,7 @@ const endings: { readonly [what in WireText]: EndErrors } = {
   response: { empty: 'EOF', truncated: 'unexpected EOF' },
 }
 
-/** Returns the required fields that are missing or the empty string. */
+/** Returns the names of required fields that are missing or have an empty string as value. */
 export const missingFields = (value: Record<string, unknown>, schema: Schema): string[] =>
   (schema.json.required ?? []).filter((name) => value[name] === undefined || value[name] === '')
 
@@ -74,7 +74,7 @@ class Decoder {
    */
   readonly #backing = new WeakMap<unknown[], unknown[]>()
   /**
-   * The first number that exceeds float64 in a value without a schema. Go detects it only when the value is used, so it is reported after
+   * The first number outside the range of float64 in a value without a schema. Go detects it only when the value is used, so it is reported after
    * all other errors.
    */
   #tooLarge: string | undefined

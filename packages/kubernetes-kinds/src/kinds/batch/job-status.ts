@@ -13,7 +13,7 @@ const isFinished = (status: JobStatus): boolean => hasCondition(status, 'Complet
 export function statusErrors({ spec, status }: Job, { status: old }: Job): FieldError[] {
   const changed = (...names: (keyof JobStatus)[]) => names.some((name) => !equal(status[name] ?? null, old[name] ?? null))
   const changes = (type: string) => hasCondition(status, type) !== hasCondition(old, type)
-  const finishes = isFinished(status) !== isFinished(old)
+  const finishedChanges = isFinished(status) !== isFinished(old)
   const { completionTime, startTime, active = 0, ready, terminating = 0 } = status
   const [complete, failed] = [hasCondition(status, 'Complete'), hasCondition(status, 'Failed')]
   const errors = nonNegative('status', status, 'active', 'succeeded', 'failed', 'ready', 'terminating')
@@ -43,15 +43,15 @@ export function statusErrors({ spec, status }: Job, { status: old }: Job): Field
   if ((changes('Complete') || changes('SuccessCriteriaMet')) && complete && !hasCondition(status, 'SuccessCriteriaMet')) {
     addConditionError('cannot set Complete=True condition without the SuccessCriteriaMet=true condition')
   }
-  if ((finishes || changed('active')) && active > 0 && isFinished(status)) {
+  if ((finishedChanges || changed('active')) && active > 0 && isFinished(status)) {
     errors.push(invalid('status.active', active, 'active>0 is invalid for finished job'))
   }
   const neverStarts = spec.suspend === true && spec.completions === 0
-  if ((finishes || changed('startTime')) && !neverStarts && startTime === undefined && isFinished(status)) {
+  if ((finishedChanges || changed('startTime')) && !neverStarts && startTime === undefined && isFinished(status)) {
     errors.push(required('status.startTime', 'startTime is required for finished job'))
   }
   appendAll(errors, indexErrors(spec, status, changed))
-  if ((finishes || changed('terminating')) && terminating > 0 && isFinished(status)) {
+  if ((finishedChanges || changed('terminating')) && terminating > 0 && isFinished(status)) {
     errors.push(invalid('status.terminating', terminating, 'terminating>0 is invalid for finished job'))
   }
   if (changed('ready', 'active') && ready !== undefined && ready > active) {
