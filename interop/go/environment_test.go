@@ -162,7 +162,7 @@ func TestInformersMissNothingAfterARestart(t *testing.T) {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		t.Fatal("the informers did not sync")
 	}
-	listsBefore := log.lists()
+	listsBefore := log.informerLists()
 	maps := writer.CoreV1().ConfigMaps("default")
 	write := func(from string, count int) {
 		for i := range count {
@@ -190,7 +190,7 @@ func TestInformersMissNothingAfterARestart(t *testing.T) {
 		eventually(t, func() error { return reported.checkAdded(informerCount, objectCount, part) })
 	}
 	eventually(t, func() error { return reported.checkDeleted(informerCount, "before-"+numbered(0)) })
-	lists := log.lists()
+	lists := log.informerLists()
 	fmt.Printf("restart: %d informers, %d lists at their start, %d after the restart\n", informerCount, listsBefore, lists)
 	if lists > informerCount {
 		t.Errorf("%d informers listed %d times after one restart", informerCount, lists)

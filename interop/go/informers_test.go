@@ -72,7 +72,7 @@ func TestInformersOfEveryTypeReceiveChanges(t *testing.T) {
 		check(t, clientType+": objects after the sync", len(informer.GetStore().List()), 3)
 	}
 	check(t, "streaming lists", log.count("sendInitialEvents=true"), len(all))
-	check(t, "streaming and other lists together", log.lists(), len(all))
+	check(t, "streaming and other lists together", log.informerLists(), len(all))
 
 	must(t, direct.Delete(background, configMap(namespace, numbered(0), nil)))
 	must(t, direct.Create(background, configMap(namespace, "late", map[string]string{"l": "1"})))

@@ -24,7 +24,8 @@ export interface ExtensionConfigOptions {
 
 /**
  * Creates the controller of ExtensionConfigs. Its warm-up is the first discovery of all ExtensionConfigs that exist at the start. Until the
- * warm-up ends, `extensions` calls no hook, and reconciles of topologies wait.
+ * warm-up ends, `extensions` calls no hook, and reconciles of topologies wait. Afterwards they wait again while the discovery of a new
+ * ExtensionConfig has not been tried.
  */
 export function createExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
   const warmup = new Warmup((configs) => extensions.warmUp(configs))
@@ -66,6 +67,7 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
 const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
   start(enqueue, { cache, accepts }) {
     const allConfigs = () => cache.byIndex(everyConfig, '')
+    // A condition in addition to the end of the warm-up: a Cluster that is created right after an ExtensionConfig must not bypass its hooks.
     extensions.readyWhen(() => allConfigs().every((config) => warmup.hasTried(config) || isDeleting(config) || !accepts(config)))
     warmup.begin(allConfigs())
     for (const config of allConfigs()) enqueue(keyOf(config))
