@@ -73,6 +73,7 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
       name: 'kubernetes',
       url,
       since: started,
+      // etcd keeps the state while kube-apiserver restarts, also without fsync.
       isDurable: true,
       start: () =>
         programs.start(

@@ -11,8 +11,8 @@ import { type EncodedPatch, patchBetween, type PatchFormat } from './document-pa
 
 /**
  * A path below the spec of a Machine, infrastructure machine or bootstrap config. The extension can update the field and all
- * fields below it; with `when`, only changes for which `when` returns true. Examples: `version`, `disks[*].sizeGiB` (of items that
- * keep their index), `files` (including added and removed items), `labels.*`.
+ * fields below it; with `when`, only changes for which `when` returns true. Examples: `version`, `disks[*].sizeGiB` (while the
+ * list keeps its length: items are then compared by index), `files` (including added and removed items), `labels.*`.
  */
 export type FieldPattern = string | { readonly path: string; readonly when: (change: Change) => boolean }
 

@@ -1,6 +1,7 @@
 /**
  * Checks the types of a CEL expression and compiles it to a function, in one traversal of its syntax tree. Values of type `dyn` are checked
- * at run time.
+ * at run time. The type `any` is a `dyn` for values declared without a type: expressions can compare it, but neither iterate over it nor mix
+ * it with other types in a literal.
  */
 import { compilePattern } from '../structural/pattern.ts'
 import {
@@ -152,8 +153,8 @@ class Compiler {
         return this.#list(node, scope)
       case 'map':
         return this.#map(node, scope)
-      case 'all':
-      case 'any':
+      case 'and':
+      case 'or':
         return this.#logic(node, scope)
       case 'choice':
         return this.#choice(node, scope)
@@ -386,11 +387,11 @@ class Compiler {
     return !common || parts.some(({ type }) => type.kind === 'dyn' && !isAny(type)) ? dyn : common
   }
 
-  #logic({ kind, operands }: NodeOf<'all' | 'any'>, scope: Scope): Compiled {
+  #logic({ kind, operands }: NodeOf<'and' | 'or'>, scope: Scope): Compiled {
     const parts = operands.map((operand) => this.compile(operand, scope))
     parts.forEach(({ type }, index) => this.#checkBool(type, operands[index]!.at))
     const evaluates = parts.map(({ evaluate }) => evaluate)
-    const decisive = kind === 'any'
+    const decisive = kind === 'or'
     return { type: bool, evaluate: (run) => evaluateLogic(run, evaluates, decisive) }
   }
 

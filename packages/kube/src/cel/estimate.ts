@@ -111,8 +111,8 @@ class Estimator {
           entry: { of: 'map', key: unionOfSizes(keys), value: unionOfSizes(values) },
         }
       }
-      case 'all':
-      case 'any': {
+      case 'and':
+      case 'or': {
         const parts = node.operands.map((operand) => this.estimate(operand, scope).cost)
         return this.#undeclared(type, new Range(parts[0]!.min, sum(parts).max))
       }

@@ -78,11 +78,11 @@ class Parser {
 
   #expression(): Node {
     this.#checkDepth(++this.#depth)
-    const condition = this.#operands('any', '||', () => this.#operands('all', '&&', () => this.#relation()))
+    const condition = this.#operands('or', '||', () => this.#operands('and', '&&', () => this.#relation()))
     let node = condition
     const { at } = this.#next
     if (this.#skip('?')) {
-      const yes = this.#operands('any', '||', () => this.#operands('all', '&&', () => this.#relation()))
+      const yes = this.#operands('or', '||', () => this.#operands('and', '&&', () => this.#relation()))
       this.#expect(':')
       node = { kind: 'choice', at, condition, yes, no: this.#expression() }
     }
@@ -90,7 +90,7 @@ class Parser {
     return node
   }
 
-  #operands(kind: 'all' | 'any', operator: string, operand: () => Node): Node {
+  #operands(kind: 'and' | 'or', operator: string, operand: () => Node): Node {
     const first = operand()
     if (!this.#nextIs(operator)) return first
     const { at } = this.#next

@@ -1,6 +1,7 @@
 /**
- * Stages of a write: mutating admission, validation with validating admission, and for creates the check of the namespace. Of these, deletions
- * run only `validateAdmission`.
+ * Stages of a write: mutating admission, validation with validating admission, and for creates the check of the namespace. Of the functions
+ * of this file, a deletion calls only `validateAdmission` (plugins and in-process admission); `callDeletionWebhooks` calls its webhooks and
+ * policies.
  */
 import {
   type Admission,
