@@ -3,7 +3,7 @@
  * `testdata/golden`. Only for tests.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { isRecord, seconds, type UnknownObject } from '@capstan/kube'
+import { seconds, stableText, type UnknownObject } from '@capstan/kube'
 import { type ActualResponse, at, differences, type Recorded } from './golden-match.ts'
 import { parseYAML } from './body/yaml.ts'
 
@@ -170,18 +170,11 @@ class Replay {
 /** Adds the annotation that `kubectl apply` adds: JSON as Go encodes it, with sorted members and `>` escaped. */
 function withLastApplied(object: UnknownObject): object {
   const annotated = { ...object, metadata: { annotations: {}, ...object.metadata } }
-  const text = JSON.stringify(sorted(annotated)).replaceAll('>', '\\u003e')
+  const text = stableText(annotated).replaceAll('>', '\\u003e')
   return { ...object, metadata: { ...object.metadata, annotations: { [LastApplied]: `${text}\n` } } }
 }
 
 const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (!isRecord(value)) return value
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(members.map(([key, member]) => [key, sorted(member)]))
-}
 
 /** Restores bodies that were shortened in the recording. */
 function bodyOf(body: unknown): string {
