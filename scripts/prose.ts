@@ -14,7 +14,7 @@ const subjectsSince = '9ffc110'
 /** Matches a space, or the line break of a comment. */
 const BetweenWords = String.raw`(?: |\s*\n[\s*/]*)`
 
-/** Words of the glossary's right column, words that the rules of docs/style/english.md forbid, and similar words, such as `anew`. */
+/** Matches the words that docs/style/english.md replaces or forbids, and similar words. */
 const replacedWords = new RegExp(
   String.raw`\b(${[
     'told|tells?|hears?|heard|say(?:s|ing)?|said|news|what has happened',
