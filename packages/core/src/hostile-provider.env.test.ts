@@ -3,11 +3,12 @@
  * values, and sends few writes. Most violations lead to a condition.
  */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
-import { type DeclaredKind, minutes, type Transport, withSend } from '@capstan/kube'
+import { type ApiRequest, type DeclaredKind, minutes } from '@capstan/kube'
 import {
   aMachine,
   aMachinePool,
   type CoreEnv,
+  collectWrites,
   conditionText,
   coreEnv,
   DevCluster,
@@ -20,31 +21,24 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 let env: CoreEnv
-/** Number of write requests of core. */
-let writes = 0
-/** Total length of the bodies of these requests as JSON, which is ASCII in these tests. */
-let bytes = 0
-
-const countWrites = (transport: Transport): Transport =>
-  withSend(transport, (request, signal) => {
-    if (request.verb !== 'get' && request.verb !== 'list') {
-      writes++
-      bytes += JSON.stringify(request.body ?? '').length
-    }
-    return transport.send(request, signal)
-  })
+/** Write requests of core. */
+const requests: ApiRequest[] = []
 
 beforeEach(async () => {
-  env = await coreEnv({ between: countWrites })
+  env = await coreEnv({ between: collectWrites(requests) })
 })
 afterEach(() => env.close())
 
-/** Counts the writes of core during `act` and in the ten minutes after it. */
+/**
+ * Counts the writes of core during `act` and in the ten minutes after it, and the total length of their bodies as JSON, which is ASCII in
+ * these tests.
+ */
 async function writesOf(act: () => Promise<void>): Promise<{ writes: number; bytes: number }> {
-  const countsBefore = { writes, bytes }
+  requests.length = 0
   await act()
   await env.advance(minutes(10))
-  return { writes: writes - countsBefore.writes, bytes: bytes - countsBefore.bytes }
+  const bodies = requests.map(({ body = '' }) => JSON.stringify(body))
+  return { writes: requests.length, bytes: bodies.join('').length }
 }
 
 /** Creates a MachinePool with bootstrap data, whose infrastructure machine pool has no status yet. */

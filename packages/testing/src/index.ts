@@ -1,4 +1,5 @@
 export * from './abortable.ts'
+export * from './collect-writes.ts'
 export * from './contract-twin.ts'
 export * from './core-env.ts'
 export * from './core-objects.ts'
