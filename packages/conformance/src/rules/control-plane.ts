@@ -177,7 +177,7 @@ export const controlPlaneRules: readonly Rule[] = [
     level: 'SHOULD',
     pages: ['ControlPlane'],
     section: 'ControlPlane: machines',
-    versions: ['v1beta2'],
+    versions: bothVersions,
     applies: 'kinds whose machine template has readiness gates or taints',
     sentence: 'Readiness gates and taints are lists.',
     why: 'Core writes both as lists from the topology, and the API server rejects the object when they have another type.',
