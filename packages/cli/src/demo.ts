@@ -1,12 +1,13 @@
 /** The demo Cluster of `capstan up --demo` and `capstan dev`: its ClusterClass, its templates, and commands to try. */
 import type { Client, Condition, DeclaredKind, Input, Kind, KubeObject, ObjectKey } from '@capstan/kube'
 import { Cluster, ClusterClass, coreKinds } from '@capstan/api'
-import { orAbsent } from '@capstan/kube'
+import { isTrue, orAbsent } from '@capstan/kube'
 import { type LocalControlPlaneTemplate, localKinds } from '@capstan/local'
 import { demoFolder } from '@capstan/lab'
 import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { untilObject } from './until-object.ts'
 
 const applyOptions = { fieldManager: 'capstan-up', force: true }
 
@@ -70,25 +71,14 @@ function changedClass(object: Manifest, { patches, upgrade, noSurge }: DemoChang
 const untilClassReconciled = (client: Client, signal: AbortSignal): Promise<void> =>
   untilTrue(client, ClusterClass, DemoClass, 'VariablesReady', signal)
 
-/** Watches an object; resolves when the condition is True. */
-export async function untilTrue(
+/** Resolves when a condition of an object is True. */
+export const untilTrue = (
   client: Client,
   kind: Kind<KubeObject & { status?: { conditions?: Condition[] } }>,
   key: ObjectKey,
   condition: string,
   signal: AbortSignal,
-): Promise<void> {
-  const watchAbort = new AbortController()
-  const selection = {
-    fieldSelector: `metadata.name=${key.name}`,
-    ...(key.namespace === undefined ? {} : { namespace: key.namespace }),
-  }
-  const events = await client.watch(kind, { ...selection, signal: AbortSignal.any([signal, watchAbort.signal]) })
-  for await (const { object } of events) {
-    if (object.status?.conditions?.some(({ type, status }) => type === condition && status === 'True')) break
-  }
-  watchAbort.abort()
-}
+): Promise<void> => untilObject(client, kind, key, (object) => isTrue(object, condition), signal)
 
 type Manifest = Input<KubeObject> & { kind: string }
 

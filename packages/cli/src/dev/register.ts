@@ -2,9 +2,10 @@
 import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
 import { effectiveHandlers } from '@capstan/core'
 import type { Client } from '@capstan/kube'
-import { keyOf, orAbsent } from '@capstan/kube'
+import { isTrue, keyOf, orAbsent } from '@capstan/kube'
 import type { DemoChanges } from '../demo.ts'
 import { authorityFrom, publishAuthority } from '../extension-authority.ts'
+import { untilObject } from '../until-object.ts'
 import type { AnnouncedHandler } from './protocol.ts'
 
 /** A running extension that is to be registered. */
@@ -41,13 +42,9 @@ export async function register(client: Client, served: ServedExtension, signal: 
     },
     { fieldManager, force: true, signal },
   )
-  const watchAbort = new AbortController()
-  const selection = { fieldSelector: `metadata.name=${name}`, signal: AbortSignal.any([signal, watchAbort.signal]) }
-  for await (const { object } of await client.watch(ExtensionConfig, selection)) {
-    const discovered = object.status?.conditions?.some(({ type, status }) => type === 'Discovered' && status === 'True')
-    if (discovered && fingerprint(discoveredHandlers(object)) === fingerprint(effectiveHandlers(object, handlers))) break
-  }
-  watchAbort.abort()
+  const isDiscovered = (config: ExtensionConfig) =>
+    isTrue(config, 'Discovered') && fingerprint(discoveredHandlers(config)) === fingerprint(effectiveHandlers(config, handlers))
+  await untilObject(client, ExtensionConfig, { name }, isDiscovered, signal)
 }
 
 /** Returns a text that is equal for equal sets of registered handlers, independent of their order. */

@@ -1,6 +1,6 @@
 /** Detects saved files, whether an editor writes them in place or replaces them by renaming. */
 import { type FSWatcher, watch } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 export interface FolderWatch {
   /** Adds the folders of these files to the watched folders. */
@@ -10,7 +10,7 @@ export interface FolderWatch {
 
 /**
  * Watches folders instead of files, because editors replace files, and missing files may be created. Calls `changed` with the path of
- * each changed file that `isExtensionFile` accepts, and of each missing folder that is created.
+ * each changed file that `isExtensionFile` accepts, and of each missing or removed folder that is created.
  */
 export function watchFolders(changed: (file: string) => void): FolderWatch {
   const watchers = new Map<string, FSWatcher>()
@@ -21,7 +21,9 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
     if (watchers.has(folder)) return
     let watcher: FSWatcher
     try {
-      watcher = watch(folder, (_event, name) => {
+      watcher = watch(folder, (event, name) => {
+        // When a folder is removed or renamed, the event has the name of the folder itself.
+        if (event === 'rename' && name === basename(folder)) return watchAgain(folder)
         if (name === null) return
         const file = join(folder, name)
         if (missing.delete(file) || isExtensionFile(name)) changed(file)
@@ -38,6 +40,13 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
       watcher.close()
       watchers.delete(folder)
     })
+  }
+  /** Watches a folder that was removed and perhaps created again. */
+  const watchAgain = (folder: string): void => {
+    watchers.get(folder)?.close()
+    watchers.delete(folder)
+    watchFolder(folder)
+    if (watchers.has(folder)) changed(folder)
   }
   return {
     add(files) {
