@@ -9,9 +9,8 @@ import { chosenByCommit, type Suite, type SuiteOptions } from './shared/suite.ts
 import { runTests } from './shared/tests.ts'
 
 /**
- * Test files that run on the real server, besides `lifecycle`. `core/src/machinepool/machinepool.env.test.ts` is not one of them: it counts
- * revisions of the whole server, and a real server renews its own Lease every ten seconds. Tests with `providerEnv`, such as those of the local
- * provider's remediation, always use the embedded server.
+ * Test files that run on the real server, besides `lifecycle`. Tests with `providerEnv`, such as those of the local provider's remediation,
+ * always use the embedded server.
  */
 const files = [
   'packages/controller/src/controller.env.test.ts',
@@ -25,6 +24,7 @@ const files = [
   'packages/core/src/machinedeployment/in-place.env.test.ts',
   'packages/core/src/machinedeployment/machinedeployment.env.test.ts',
   'packages/core/src/machinehealthcheck/machinehealthcheck.env.test.ts',
+  'packages/core/src/machinepool/machinepool.env.test.ts',
   'packages/core/src/machineset/machineset.env.test.ts',
   'packages/core/src/topology/machine-pools.env.test.ts',
   'packages/core/src/topology/topology.env.test.ts',

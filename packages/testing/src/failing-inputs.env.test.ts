@@ -619,7 +619,7 @@ const inputs: readonly FailingInput[] = [
 /** Writes of the controllers. */
 interface Writes {
   /** Wraps the transport of the controllers to record its writes. */
-  readonly reach: (transport: Transport) => Transport
+  readonly between: (transport: Transport) => Transport
   /** Writes that the server stored, without Events. */
   stored: string[]
   /** Writes that the server rejected. */
@@ -636,7 +636,7 @@ function countWrites(): Writes {
     stored: [],
     rejected: [],
     events: [],
-    reach: (transport) =>
+    between: (transport) =>
       withSend(transport, async (request, signal) => {
         const { verb, plural, name = '', subresource = '', options } = request
         if (verb === 'get' || verb === 'list' || options?.dryRun) return transport.send(request, signal)
@@ -728,7 +728,7 @@ describe('the controllers do not write in a loop after', () => {
       const writes = countWrites()
       env = await managementEnv({
         runtime: scriptedRuntime(runtime),
-        reach: (_, transport) => writes.reach(transport),
+        between: writes.between,
         ...(webhooks ? { webhooks, patience: 5 } : {}),
       })
       await before?.(env)

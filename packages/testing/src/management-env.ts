@@ -27,7 +27,7 @@ import { createApiServer } from '@capstan/kubernetes-kinds'
 import { createWorkloads, localControllers, localKinds } from '@capstan/local'
 import { oldTwins, translateRequests, testContract } from './contract-twin.ts'
 import { realHost } from './real-host.ts'
-import { advance, type PendingWork, createTraffic, settle, type Traffic } from './settle.ts'
+import { advance, type PendingWork, createTraffic, settle } from './settle.ts'
 
 export interface ManagementEnvOptions {
   /** Handlers of runtime hooks. Default: the handlers that ExtensionConfigs register, called through `hookTransport`. */
@@ -50,6 +50,8 @@ export interface ManagementEnvOptions {
   readonly log?: Logger
   /** Returns the transport of the controllers to the API server. Default: the in-process transport. Not used on a real server. */
   readonly reach?: ManagementClusterOptions['reach']
+  /** Wraps the transport between the controllers and the server, for example with faults. */
+  readonly between?: (transport: Transport) => Transport
   /** Transport for calls of webhooks that the test registers. Default: HTTPS. Not used on a real server. */
   readonly webhooks?: WebhookTransport
   /**
@@ -83,6 +85,7 @@ export async function managementEnv(options: ManagementEnvOptions): Promise<Mana
   const stores = options.stores ?? memoryStores()
   const random = seededRandom(options.seed ?? 1)
   const traffic = createTraffic()
+  const between = options.between ?? ((transport: Transport) => transport)
   const hooks: HookCall[] = []
   let lines: { at: string; subject: string; text: string }[] = []
   const reportLine = (line: Line) => {
@@ -107,12 +110,13 @@ export async function managementEnv(options: ManagementEnvOptions): Promise<Mana
       hooks.push(call)
       reportLine(lineOf(call))
     },
-    reach: async (server, inProcess) => traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess),
+    reach: async (server, inProcess) =>
+      between(traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess)),
   }
   // CAPSTAN_TEST_KUBECONFIG selects a real server, but not for existing stores, whose objects a real server does not have.
   const kubeconfig = options.stores ? undefined : process.env.CAPSTAN_TEST_KUBECONFIG
   const { management, managers, isCaughtUp } = await (kubeconfig !== undefined
-    ? onRealServer(kubeconfig, managementOptions, traffic)
+    ? onRealServer(kubeconfig, managementOptions, (transport) => between(traffic.count(transport)))
     : testContract() === 'v1beta1'
       ? managementWithOldContract(managementOptions)
       : managementWithNewContract(managementOptions))
@@ -234,11 +238,11 @@ async function managementWithOldContract(options: ManagementClusterOptions): Pro
   return { management, managers: [core, provider] }
 }
 
-/** Starts a management cluster on a real API server, with simulated workload clusters. */
+/** Starts a management cluster on a real API server, with simulated workload clusters. `wrap` wraps the transport of the controllers. */
 async function onRealServer(
   kubeconfig: string,
   options: ManagementClusterOptions,
-  traffic: Traffic,
+  wrap: (transport: Transport) => Transport,
 ): Promise<RunningManagementCluster> {
   const { clock, random, log } = options
   const host = await realHost({
@@ -247,7 +251,7 @@ async function onRealServer(
     kinds: [...coreKinds, ...localKinds],
     admission: providerAdmission(options.providerHooks, undefined, options.gates),
   })
-  const client = createClient(traffic.count(host.transport()))
+  const client = createClient(wrap(host.transport()))
   const { kinds, controllers, workloads, close } = createProviders({ ...options, names: ProviderNames, client })
   await installKinds(host.client, kinds, { clock, random, conversion: host.conversion })
   await host.installed?.()

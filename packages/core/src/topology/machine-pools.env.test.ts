@@ -200,11 +200,11 @@ test('a pool whose deletion is rejected is reported, and its deletion is retried
   env = await managementEnv({
     runtime: noHooks(),
     shows: () => false,
-    reach: async (_, inProcess) =>
-      withSend(inProcess, async (request, signal) => {
+    between: (transport) =>
+      withSend(transport, async (request, signal) => {
         const isDeletion = request.verb === 'delete' && request.plural === MachinePool.plural
         if (isDeletion && isRejected) throw new StatusError('Forbidden', 'the pool is in use')
-        return inProcess.send(request, signal)
+        return transport.send(request, signal)
       }),
   })
   await createClass()

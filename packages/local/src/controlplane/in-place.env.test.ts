@@ -442,7 +442,7 @@ test('Machines are replaced when the API server rejects the dry run of their new
       if (isChange) throw new StatusError('Forbidden', 'nodeDelay cannot be changed')
       return transport.send(request, signal)
     })
-  await createControlPlane(coversAll, { management: { reach: async (_, inProcess) => rejecting(inProcess) } })
+  await createControlPlane(coversAll, { management: { between: rejecting } })
   const namesBefore = await names()
   await env.client.create(LocalMachineTemplate, {
     ...named('slow'),
