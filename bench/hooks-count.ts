@@ -1,4 +1,4 @@
-/** Counts the calls of an extension in the lifecycles of many Clusters. Core should call each of six hooks once for each Cluster. */
+/** Counts core's calls to an extension in the lifecycles of many Clusters. Core should call each of six hooks once for each Cluster. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,
@@ -24,8 +24,8 @@ const hooks = [
 ] as const
 
 /**
- * Creates all Clusters, at most 50 concurrently, each with `workers` workers, upgrades them by a patch version and deletes
- * them, with six hooks that never block.
+ * Creates `count` Clusters, each with `workers` workers, upgrades them by a patch version and deletes them, with six hooks that never block.
+ * Sends at most 50 requests at a time. Yields the duration, and the mean number of calls per Cluster, for each hook and in total.
  */
 export async function* countedCalls(count: number, workers: number): AsyncIterable<Figure> {
   const moments = new EventTimes()
@@ -71,10 +71,10 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
   for (const hook of hooks) {
     const perCluster = names.map((name) => calls.get(`${hook.name} ${name}`) ?? 0)
     const maximum = Math.max(...perCluster)
-    const mean = perCluster.reduce((sum, calls) => sum + calls, 0) / count
+    const mean = perCluster.reduce((sum, number) => sum + number, 0) / count
     yield { name: `calls of ${hook.name} per cluster, ${count} clusters`, value: mean, unit: 'times' }
-    if (maximum > 1) yield { name: `… maximum for one cluster`, value: maximum, unit: 'times' }
+    if (maximum > 1) yield { name: `calls of ${hook.name}, maximum for one cluster`, value: maximum, unit: 'times' }
   }
-  const total = [...calls.values()].reduce((sum, calls) => sum + calls, 0)
+  const total = [...calls.values()].reduce((sum, number) => sum + number, 0)
   yield { name: `calls per cluster, ${count} clusters`, value: total / count, unit: 'times' }
 }

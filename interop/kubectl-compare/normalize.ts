@@ -42,8 +42,8 @@ export function normalized(output: string): string {
 }
 
 /**
- * Formats an object that is JSON on one line, as `--raw` prints it: one member per line, sorted, because the order of members is not
- * significant. Returns `undefined` for other output.
+ * Formats output that is a JSON object on one line, such as that of `--raw`, with one member per line, sorted by name: the order of members
+ * is not significant. Returns `undefined` for other output.
  */
 function sortedJSON(output: string): string | undefined {
   if (!/^\{".*\}\n?$/.test(output)) return undefined

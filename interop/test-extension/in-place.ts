@@ -99,7 +99,10 @@ function objects({ version = 'v1.36.0', files, timeout = '3m0s', image }: Change
 /** Beginning of the message with which UpdateMachine fails while in-place updates are disabled in the settings of the extension. */
 export const rejection = 'Unexpected call to UpdateMachine hook'
 
-/** Updates the control plane Machine of the Cluster `demo` in place: UpdateMachine first fails, then blocks, then completes. */
+/**
+ * Updates the control plane Machine of the Cluster `demo` in place. At the call, the settings of the extension must disable in-place updates,
+ * so that UpdateMachine fails. Then this function enables them: UpdateMachine blocks, and completes later. At the end, it disables them again.
+ */
 export async function checkUpdate(client: Client, extensionConfig: string, checks: Checks): Promise<void> {
   const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
   const controlPlaneMachine = (machines: readonly Machine[]) => machines.find(isControlPlane)!

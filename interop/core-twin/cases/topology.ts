@@ -1,4 +1,7 @@
-/** Cases of Clusters with a class, and functions with which other cases create such Clusters. */
+/**
+ * Cases of Clusters with a class, and functions with which other cases create such Clusters. Every case does the same with upstream's core
+ * and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, ClusterClass, MachineDeployment, MachineHealthCheck } from '@capstan/api'
 import { isTrue, type Input, keyOf, type Kind, type KubeObject, sleep, systemClock } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
@@ -117,7 +120,10 @@ async function reportOldContract(twin: Twin): Promise<void> {
   })
 }
 
-/** Creates a ClusterClass with its templates and a Cluster of this class, and waits until both are reconciled. */
+/**
+ * Creates a ClusterClass with its templates, a workload cluster and a Cluster of the class. Waits until the class is reconciled and core is
+ * connected to the workload cluster.
+ */
 export async function createTopology(twin: Twin, classOptions: ClassOptions = {}, options: TopologyOptions = {}): Promise<void> {
   if (classOptions.kinds === oldStub) await reportOldContract(twin)
   await createTemplates(twin, 'quick', classOptions.kinds)
@@ -133,7 +139,7 @@ export const topology = (spec: object) => ({ spec: { topology: spec } })
 /** Returns a merge patch that sets the MachineDeployments of a Cluster's topology. */
 export const workers = (...machineDeployments: readonly object[]) => topology({ workers: { machineDeployments } })
 
-/** Changes in their order: a name for the state after the change, and a merge patch. */
+/** Changes in their order: the name of the step, and the merge patch. */
 type Steps = readonly (readonly [name: string, patch: object])[]
 
 /** Returns a case that creates a Cluster with a class, and changes the Cluster, one change per step. */
@@ -164,6 +170,7 @@ const lifecycle: Case = async (twin) => {
   await twin.settle('the Cluster is deleted')
 }
 
+/** Returns a predicate for `settle`: whether all MachineDeployments have the version. */
 export const isUpgraded = (version: string) => (objects: readonly KubeObject[]) =>
   objects
     .filter(({ kind }) => kind === 'MachineDeployment')
@@ -419,7 +426,7 @@ export const checks = {
   nodeStartupTimeoutSeconds: 300,
   unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 60 }],
 }
-/** Returns labels and annotations with the key `letter`, and with the key `both`, which all letters share. */
+/** Returns labels and annotations: `{ c: 'c', both: 'c' }` for the letter `c`. Those of two letters have only the key `both` in common. */
 export const metadata = (letter: string) => ({
   labels: { [letter]: letter, both: letter },
   annotations: { [letter]: letter, both: letter },
@@ -432,7 +439,8 @@ const machineFields = {
 const annotated = (name: string, annotation: string) =>
   worker(name, { metadata: { annotations: { [`topology.cluster.x-k8s.io/${annotation}`]: '' } } })
 const threeWorkers = [worker('a'), worker('b'), worker('c')]
-const to35 = ['the Cluster is upgraded', topology({ version: 'v1.35.0' })] as const
+const version35 = topology({ version: 'v1.35.0' })
+const to35 = ['the Cluster is upgraded', version35] as const
 
 const withDefaultZone = (zoneName: string): ClassOptions => ({
   spec: { variables: [variable('zone', { type: 'string', default: zoneName })], patches: [patch('zones', everywhere)] },
@@ -444,7 +452,8 @@ const sameNamespace: Case = async (twin) => {
 }
 
 /**
- * The class is created after its Cluster. The admission webhook of the Cluster waits up to two seconds until core has reconciled the class.
+ * The class is created while the admission webhook handles the request to create its Cluster. The webhook waits up to two seconds until core
+ * has reconciled the class.
  */
 const createdTogether: Case = async (twin) => {
   await createTemplates(twin)
@@ -480,7 +489,7 @@ const healthCheckDeleted: Case = async (twin) => {
   await twin.settle('the health check is changed')
 }
 
-/** The finalizer of a machine blocks the deletion of a Cluster with health checks. */
+/** The finalizer of an infrastructure machine blocks the deletion of a Cluster with health checks. */
 const deletionBlocked: Case = async (twin) => {
   await createTopology(twin, { controlPlane: { healthCheck: { checks } }, worker: { healthCheck: { checks } } })
   await twin.patch(stub.machine, ([first]) => first, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
@@ -626,14 +635,18 @@ export const topologyCases: Cases = {
     'the upgrade is rejected',
     topology({ version: 'v1.35.1' }),
   ]),
-  'topology-upgrade-defer': cluster({}, { workers: [annotated('a', 'defer-upgrade'), worker('b')] }, to35, [
-    'the upgrade is no longer deferred',
-    workers(worker('a'), worker('b')),
-  ]),
-  'topology-upgrade-hold': cluster({}, { workers: [worker('a'), annotated('b', 'hold-upgrade-sequence'), worker('c')] }, to35, [
-    'the upgrade is no longer on hold',
-    workers(...threeWorkers),
-  ]),
+  'topology-upgrade-defer': cluster(
+    {},
+    { workers: [annotated('a', 'defer-upgrade'), worker('b')] },
+    ['the upgrade of the worker a is deferred', version35],
+    ['the upgrade is no longer deferred', workers(worker('a'), worker('b'))],
+  ),
+  'topology-upgrade-hold': cluster(
+    {},
+    { workers: [worker('a'), annotated('b', 'hold-upgrade-sequence'), worker('c')] },
+    ['the upgrade of the workers b and c is on hold', version35],
+    ['the upgrade is no longer on hold', workers(...threeWorkers)],
+  ),
   'topology-upgrade-blocked-by-annotation': blockedByAnnotation,
   'topology-upgrade-stuck': stuckUpgrade,
   'topology-rotates-worker-machines': changedTemplate('machineTemplate', 'quick-worker'),
@@ -715,7 +728,7 @@ export const topologyCases: Cases = {
   'topology-health-checks-of-cluster': cluster(
     { worker: { healthCheck: { checks } } },
     { workers: [worker('a', { healthCheck: { checks: { nodeStartupTimeoutSeconds: 900 }, remediation: { maxInFlight: 1 } } })] },
-    ['the value of the class applies again', workers(worker('a'))],
+    ['the health check of the class applies again', workers(worker('a'))],
   ),
   'topology-availability-gates': cluster({ spec: { availabilityGates: [{ conditionType: 'Extra' }] } }, {}),
   'topology-variables': cluster(patched(patch('zones', everywhere)), inZone('a'), [

@@ -1,4 +1,4 @@
-/** Random changes that several stories use: of Machines, Nodes, and reports of providers. */
+/** Random changes that several random cases use, and functions that create behaviours of the stub providers. */
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Kind } from '@capstan/kube'
 import { reportNodesReady } from '../cases/health-check.ts'
@@ -56,7 +56,7 @@ export const commonChanges: readonly RandomChange[] = [
     const value = choose('', null)
     const kind = choose<Kind>(MachineDeployment, Machine)
     return [
-      `every ${kind.kind} has the pause annotation ${value}`,
+      `every ${kind.kind} has the pause annotation ${text(value)}`,
       (twin) => patchAll(twin, kind, annotation('cluster.x-k8s.io/paused', value)),
     ]
   },
@@ -90,7 +90,10 @@ export const commonChanges: readonly RandomChange[] = [
   (choose) => {
     const key = choose('delete-machine', 'remediate-machine', 'skip-remediation')
     const value = choose('', null)
-    return [`every Machine has ${key} ${value}`, (twin) => patchAll(twin, Machine, annotation(`cluster.x-k8s.io/${key}`, value))]
+    return [
+      `every Machine has the annotation ${key} ${text(value)}`,
+      (twin) => patchAll(twin, Machine, annotation(`cluster.x-k8s.io/${key}`, value)),
+    ]
   },
   (choose) => {
     const ready = choose('False', 'Unknown', 'True')

@@ -1,6 +1,6 @@
 /**
- * Clusters with a topology that has MachinePools. The pool `a` consists of the Node `a`, and so on. Nodes are not deleted, because upstream's
- * reconcile of the topology then fails.
+ * Random cases of Clusters with a topology that has MachinePools. The pool `a` consists of the Node `a`, and so on. No case deletes a Node of
+ * a pool, because upstream's reconcile of the topology fails when such a Node is missing.
  */
 import { Cluster, ClusterClass, MachinePool } from '@capstan/api'
 import { poolClass, poolReport, poolTopology, registerPoolNodes } from '../cases/topology-pools.ts'
@@ -148,11 +148,13 @@ const poolChanges: readonly RandomChange[] = [
     return [
       `the objects of every pool have finalizers ${text(finalizers)}`,
       async (twin) => {
-        // Objects of both kinds get them, because upstream reports an error while a pool that is being deleted has only one of its objects.
+        // Both kinds get the finalizers, because upstream reports an error while a pool that is being deleted has only its bootstrap config
+        // or only its infrastructure object.
         for (const kind of [stub.config, stub.machine]) await patchAll(twin, kind, { metadata: { finalizers } })
       },
     ]
   },
+  // A change that is listed several times is chosen more often.
   upgradedNodes,
   upgradedNodes,
 ]
@@ -193,7 +195,7 @@ async function createPools(twin: Twin, choose: Choose): Promise<void> {
   await twin.settle('the Nodes have joined')
 }
 
-/** A Cluster with a topology of MachinePools. */
+/** A case with random changes of a Cluster with a topology of MachinePools. At the end, the Cluster is deleted. */
 export const randomTopologyPools =
   (choose: Choose): Case =>
   async (twin) => {
@@ -204,8 +206,8 @@ export const randomTopologyPools =
   }
 
 /**
- * A Cluster with a topology of MachinePools, for which lifecycle hooks block and fail. At the end all hooks proceed, and the Cluster is
- * deleted.
+ * A case with random changes of a Cluster with a topology of MachinePools, whose lifecycle hooks block and fail at random. At the end, all
+ * hooks proceed, and the Cluster is deleted.
  */
 export const randomPoolHooks =
   (choose: Choose): Case =>

@@ -133,8 +133,8 @@ export interface XrayRow {
   /** The effect of the value in the selected version. */
   readonly conclusion: string
   /**
-   * Whether the field blocks core or is not copied yet: core cannot read it, it is mandatory and has no value, the object has no owner, or
-   * the owner has another value.
+   * Whether core cannot read the field, waits for it, or has not copied it yet. True if reading it fails; if it is mandatory, and has no value
+   * or no contract version is chosen; and if core copies it, but the object has no owner or the owner has another value.
    */
   readonly isPending: boolean
 }
@@ -155,7 +155,7 @@ export interface Xray {
   readonly rows: readonly XrayRow[]
 }
 
-/** Kinds of the owner to which core copies fields of an object. */
+/** Kinds of the owners to which core copies fields of an object, by the contract of the object. */
 export const OwnerKinds: Readonly<Record<ContractName, readonly string[]>> = {
   InfraCluster: ['Cluster'],
   InfraMachine: ['Machine'],
@@ -189,10 +189,10 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
       return { path, error: messageOf(err) }
     }
   }
-  const rowsOf = readings[contract]
-  const milestone = Object.values(rowsOf).find(({ isMilestone }) => isMilestone)
+  const readingsByName = readings[contract]
+  const milestone = Object.values(readingsByName).find(({ isMilestone }) => isMilestone)
   const isMilestoneReached = milestone === undefined || isReached(contract, inVersion, milestone, choice.contractVersion)
-  const rows = Object.entries(rowsOf).map(([name, reading]): XrayRow => {
+  const rows = Object.entries(readingsByName).map(([name, reading]): XrayRow => {
     const versions = Object.fromEntries(ContractVersions.map((version) => [version, readIn(reading.field, version)])) as Record<
       ContractVersion,
       FieldValue

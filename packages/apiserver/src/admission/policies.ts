@@ -114,7 +114,10 @@ export class Policies {
     return this.#allPolicies().length > 0 && !isExempt(info)
   }
 
-  /** @throws StatusError of the first policy that denies the write */
+  /**
+   * Evaluates all policies that match a write, and sends their warnings.
+   * @throws StatusError of the first policy that denies the write, or of a failed conversion to another version
+   */
   async validate(write: Write): Promise<void> {
     const denials: Denial[] = []
     for (const policy of this.#allPolicies()) {
@@ -218,7 +221,7 @@ export class Policies {
     return params
   }
 
-  /** @throws Error when the kind is not served */
+  /** Returns the resource of a paramKind. @throws Error when the kind is not served */
   #kindOfParams({ apiVersion = '', kind = '' }: NonNullable<PolicySpec['paramKind']>): ResourceInfo {
     const { group, version } = parseApiVersion(apiVersion)
     const resources = this.#options.registry.list()

@@ -6,9 +6,10 @@ import { appendAll, type PolicyRule, StatusError, type Subject } from '@capstan/
 import type { User } from './user.ts'
 import type { Attributes } from './authorizer.ts'
 
+/** Rules that apply to a user in a namespace. */
 export interface Rules {
   readonly rules: readonly PolicyRule[]
-  /** Errors of bindings whose role does not exist. */
+  /** Errors of bindings whose role does not exist. If there are any, `rules` is incomplete. */
   readonly errors: readonly string[]
 }
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { extensionConfigAdmission } from './admission.ts'
 import { createExtensionConfigController } from './controller.ts'
 
-test('a handler of a deprecated version is reported in a condition and in warnings for writes of its ExtensionConfig', async () => {
+test('a handler of a deprecated hook version is reported in a condition and in warnings for writes of its ExtensionConfig', async () => {
   const deprecated = { ...BeforeClusterCreate, deprecated: { release: 'v1.20.0', date: '2028-01-01' } }
   const catalog = createCatalog(hookCatalog.map((hook) => (hook === BeforeClusterCreate ? deprecated : hook)))
   const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })

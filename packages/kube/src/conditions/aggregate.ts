@@ -18,15 +18,16 @@ export interface AggregateOptions<Reason extends string = string> {
   readonly as?: string | ConditionType<string, Reason>
   /** Whether the source condition has negative polarity (False is good). The result then has negative polarity, too. */
   readonly negative?: boolean
+  /** Reasons of the result. Default: `GenericReasons`, such as `IssuesReported`. */
   readonly reasons?: MergeReasons<Reason>
   /** Replaces the default priority of conditions. The polarity of the result still depends only on `negative`. */
   readonly priority?: (condition: ReportedCondition) => MergePriority
 }
 
 /**
- * Aggregates one condition of many objects: False when any object reports an issue, else Unknown when any is Unknown, else True; with
- * `negative`, True and False are exchanged. The message lists at most three messages in total, sorted by kind and then by importance, each with
- * at most three names of objects, and counts the other objects.
+ * Aggregates one condition of many objects: False if it is False for any object, else Unknown if it is Unknown or missing for any, else
+ * True; with `negative`, True and False are exchanged. The resulting message lists at most three messages of objects: by kind, then those of
+ * control plane Machines first, then by priority and number of objects. Each has at most three names; the other objects are counted.
  *
  * @throws Error without objects: the caller decides what an empty list means
  *
@@ -116,7 +117,10 @@ function messageOf(reports: readonly Report[]): string {
   return lines.join('\n')
 }
 
-/** Groups reports by kind and message. A message that several kinds share gets its highest priority in each of these kinds. */
+/**
+ * Groups reports by kind and message, in the order of the aggregated message. All groups with the same message have the highest priority of
+ * any object that reports it, also if this object is of another kind.
+ */
 function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[]][] {
   const ordered = [...reports].sort((a, b) => rankOf(a) - rankOf(b) || compareText(a.since, b.since))
   const best = new Map<string, { first: boolean; rank: number }>()
@@ -148,7 +152,7 @@ function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[
 
 const rankOf = ({ priority }: Report): number => MergePriorities.indexOf(priority)
 
-// Upstream aggregates only Cluster API's own kinds, and lists control plane Machines first.
+// As upstream, compares only the kind, not its API group.
 const isControlPlaneMachine = ({ kind, metadata }: AggregatedObject): boolean =>
   kind === 'Machine' && metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined
 

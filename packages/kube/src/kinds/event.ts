@@ -35,6 +35,7 @@ export const Event = defineKind({
     reportingComponent: s.string().optional().doc('Name of the controller that created the event.'),
     reportingInstance: s.string().optional(),
   },
+  // Upstream's encoder always writes these fields.
   default(event) {
     event.source ??= {}
     event.firstTimestamp ??= null

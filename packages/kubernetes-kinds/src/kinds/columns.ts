@@ -1,4 +1,4 @@
-/** Helpers for the columns of built-in kinds. Upstream: pkg/printers/internalversion, v1.36. */
+/** Helpers for the columns and the field selectors of built-in kinds. Upstream: pkg/printers/internalversion, v1.36. */
 import { type LabelSelector, labelSelector, type UnknownObject } from '@capstan/kube'
 import { type PrinterColumn, memberAt, memberText, nameDescription } from '@capstan/apiserver/kinds'
 

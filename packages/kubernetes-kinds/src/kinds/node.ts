@@ -33,13 +33,13 @@ function schedulingErrors({ nodeSelector, tolerations = [] }: Scheduling = {}): 
   return [
     ...labels('scheduling.nodeSelector', nodeSelector),
     ...tolerations.flatMap(({ key = '', operator = '', value = '', effect = '', tolerationSeconds = null }, index) => {
-      // Upstream prints its Go struct.
-      const badValue = { Key: key, Operator: operator, Value: value, Effect: effect }
-      const text = JSON.stringify(badValue)
-      if (seenTolerations.has(text)) {
-        return [duplicate(`scheduling.tolerations[${index}]`, { ...badValue, TolerationSeconds: tolerationSeconds })]
+      // Upstream's error text has the names of Go's fields. Tolerations that differ only in tolerationSeconds are duplicates.
+      const comparedFields = { Key: key, Operator: operator, Value: value, Effect: effect }
+      const comparedText = JSON.stringify(comparedFields)
+      if (seenTolerations.has(comparedText)) {
+        return [duplicate(`scheduling.tolerations[${index}]`, { ...comparedFields, TolerationSeconds: tolerationSeconds })]
       }
-      seenTolerations.add(text)
+      seenTolerations.add(comparedText)
       return []
     }),
   ]

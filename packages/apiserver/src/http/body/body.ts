@@ -153,6 +153,11 @@ function notAnObject(value: unknown): string {
 /** A JSON value, and the number of object keys in its text: the value has fewer keys if the text has duplicate fields. */
 type Parsed = { readonly value: unknown; readonly keys: number }
 
+/**
+ * Parses a JSON text. `reject` creates the StatusError from an error text, for a text that is malformed or nested too deeply.
+ *
+ * @throws StatusError also for too many objects, and for a value that cannot be stored
+ */
 export function* parseJSON(text: string, reject: (error: string) => StatusError): Work<Parsed> {
   yield
   const { keys, objects, depth } = measureJSON(text)
@@ -183,6 +188,7 @@ async function parseYAMLObject(
   return { value, duplicates: isOneMessage ? [unmarshalErrors(lines)] : lines }
 }
 
+/** Joins error messages about lines of a YAML text, as go-yaml does. */
 export const unmarshalErrors = (lines: readonly string[]): string => `yaml: unmarshal errors:\n  ${lines.join('\n  ')}`
 
 const unrecognized = (kind: string, problem: string, body: string | Buffer): StatusError =>

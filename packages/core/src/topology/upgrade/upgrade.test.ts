@@ -161,6 +161,7 @@ describe('workerVersions', () => {
       'a:v1.34.1 starting, b:v1.34.1 starting, c:v1.33.2 pending',
     )
   })
+  // The spelling "MachineDepoyment" is upstream's.
   test.each([
     ['MachineDeployment', 'MachineDeployments: failed to compute MachineDepoyment', 'machine deployment'],
     ['MachinePool', 'MachinePools: failed to compute MachinePool', 'machine pool'],

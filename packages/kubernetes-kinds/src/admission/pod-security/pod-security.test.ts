@@ -10,7 +10,7 @@ beforeEach(async () => {
   t = await testServer()
 })
 
-const labelled = (labels: { [name: string]: string }) =>
+const labelNamespace = (labels: { [name: string]: string }) =>
   t.client.patch(Namespace, { name: 'default' }, { type: 'merge', body: { metadata: { labels } } })
 
 /** Returns the warnings of a write. */
@@ -49,7 +49,7 @@ const hostPID = 'host namespaces (hostPID=true)'
 
 describe('pods', () => {
   test('are rejected when they violate the enforced level of their namespace', async () => {
-    await labelled({ [`${label}/enforce`]: 'baseline', [`${label}/enforce-version`]: 'v1.20' })
+    await labelNamespace({ [`${label}/enforce`]: 'baseline', [`${label}/enforce-version`]: 'v1.20' })
     expect(await rejection(t.client.create(pods, aPod('p', { hostPID: true })))).toBe(
       `403 Forbidden: pods "p" is forbidden: violates PodSecurity "baseline:v1.20": ${hostPID}`,
     )
@@ -68,7 +68,7 @@ describe('pods', () => {
   })
 
   test('that violate only the level of the warn label cause warnings, and rejected pods cause none', async () => {
-    await labelled({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'restricted', [`${label}/warn-version`]: 'v1.0' })
+    await labelNamespace({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'restricted', [`${label}/warn-version`]: 'v1.0' })
     expect(await warnings('create', 'v1', 'pods', aPod('p'))).toEqual([
       'would violate PodSecurity "restricted:v1.0": runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
     ])
@@ -78,7 +78,7 @@ describe('pods', () => {
 
   test('are checked again only when their images or containers change', async () => {
     await t.client.create(pods, aPod('p', { hostPID: true }))
-    await labelled({ [`${label}/enforce`]: 'baseline' })
+    await labelNamespace({ [`${label}/enforce`]: 'baseline' })
     const change = (patch: object, subresource?: string) =>
       rejection(
         t.client.patch(
@@ -121,7 +121,7 @@ describe('pod templates', () => {
     ['batch/v1', 'Job', 'jobs', { spec: job }],
     ['batch/v1', 'CronJob', 'cronjobs', { spec: { schedule: '* * * * *', jobTemplate: { spec: job } } }],
   ])('%s %s whose template violates the enforced level is accepted with a warning', async (apiVersion, kind, plural, fields) => {
-    await labelled({ [`${label}/enforce`]: 'baseline' })
+    await labelNamespace({ [`${label}/enforce`]: 'baseline' })
     const object = { apiVersion, kind, metadata: at('x'), ...fields }
     const text = `would violate PodSecurity "baseline:latest": ${hostPID}`
     expect(await warnings('create', apiVersion, plural, object)).toEqual([text])
@@ -131,9 +131,9 @@ describe('pod templates', () => {
 
   test('cause no warnings if the namespace disables them, or when only the status is written', async () => {
     const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: at('x'), spec: replicated }
-    await labelled({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'privileged' })
+    await labelNamespace({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'privileged' })
     expect(await warnings('create', 'apps/v1', 'deployments', deployment)).toEqual([])
-    await labelled({ [`${label}/warn`]: 'baseline' })
+    await labelNamespace({ [`${label}/warn`]: 'baseline' })
     const status = { status: { replicas: 1 } }
     expect(await warnings('patch', 'apps/v1', 'deployments', status, { name: 'x', subresource: 'status' })).toEqual([])
   })
@@ -148,7 +148,7 @@ describe('namespaces', () => {
     )
   })
 
-  test('that raise the enforced level get warnings about pods that violate it', async () => {
+  test('that raise the enforced level get warnings about pods that violate it, and other changes of the level get none', async () => {
     for (const name of ['p', 'q']) await t.client.create(pods, aPod(name, { hostPID: true }))
     await t.client.create(pods, aPod('fine'))
     const warningsOf = (enforce: string | null) =>
@@ -165,6 +165,6 @@ describe('namespaces', () => {
 
 test('labels have no effect when the plugin is disabled', async () => {
   t = await testServer({ admissionPlugins: { disable: ['PodSecurity'] } })
-  await labelled({ [`${label}/enforce`]: 'strict' })
+  await labelNamespace({ [`${label}/enforce`]: 'strict' })
   expect(await rejection(t.client.create(pods, aPod('p', { hostPID: true })))).toBe('accepted')
 })

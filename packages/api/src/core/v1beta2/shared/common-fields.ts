@@ -14,7 +14,9 @@ export const failureDomain = s
 export const minReadySeconds = s
   .int32({ minimum: 0 })
   .optional()
-  .doc('Seconds for which a Machine must be Ready before it counts as Available; 0 when absent.')
+  .doc(
+    'Seconds for which a Machine must be Ready before it counts as Available. Default: 0; in the topology of a Cluster, the value of the class.',
+  )
 
 export const observedGeneration = s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.')
 
