@@ -1,4 +1,4 @@
-/** The extension that the bench `hooks` calls. Runs in a child process. */
+/** The extension that the benchmark `hooks` calls. Runs in a child process. */
 import { BeforeClusterCreate } from '@capstan/api'
 import { defineExtension, on, proceedNow, runExtension } from '@capstan/extension'
 

@@ -37,7 +37,7 @@ export async function installImageTools(): Promise<void> {
   const missing = requiredPackages.filter((name) => spawnSync(name, ['--version']).error !== undefined)
   if (missing.length > 0) await installPackages(missing)
   for (const architecture of architectures) await createBase(architecture)
-  // The suite runs without a network.
+  // Downloads Node now, because the suite runs without a network.
   downloadNode(architectures)
 }
 
@@ -172,7 +172,7 @@ export interface ContainerOptions {
   readonly entrypoint?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly securityContext: SecurityContext
-  /** In bytes. */
+  /** Limit of memory in bytes; there is no swap. */
   readonly memoryLimit: number
   /** Folders of this machine by their path in the container; mounted read-only. */
   readonly mounts?: Readonly<Record<string, string>>

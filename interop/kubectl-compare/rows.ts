@@ -1,6 +1,6 @@
 /**
- * The kubectl commands that run against Capstan and against a real API server, to compare their output, by subject. A section runs in its
- * own namespace and in the folder `manifests`, its rows one after another. A row may use objects that earlier rows created.
+ * The kubectl commands that run on Capstan and on a real API server, so that the results can be compared. Each section of commands runs in
+ * its own namespace and in the folder `manifests`, one row after another. A row may use objects that earlier rows created.
  */
 import type { Explained } from './explained.ts'
 import { podSecurity } from './pod-security.ts'
@@ -10,11 +10,12 @@ export interface Row {
   readonly run: string
   /** Names of allowed differences. */
   readonly allowed?: readonly Explained[]
-  /** Whether the order of lines is ignored, because kubectl requests several objects at once. */
+  /** Whether the order of lines is ignored, because it differs between two runs of the command. Default: false. */
   readonly anyOrder?: boolean
 }
 
 export interface Section {
+  /** Subject of the commands, and name of the namespace. */
   readonly name: string
   readonly rows: readonly (string | Row)[]
 }
@@ -217,7 +218,7 @@ export const sections: readonly Section[] = [
       'kubectl get endpoints,endpointslices',
       'kubectl create -f event.yaml --dry-run=client -o name',
       'sed s/NAMESPACE/pods/ event.yaml | kubectl create -f -',
-      // The real server checks the addresses of Services every few minutes, and records an event for a Service that is created meanwhile.
+      // The real server checks the addresses of Services every few minutes, and records an event for a Service that is created during a check.
       'kubectl delete events --field-selector=reason=ClusterIPNotAllocated >/dev/null 2>&1',
       'kubectl get events',
       'kubectl get events -o wide',

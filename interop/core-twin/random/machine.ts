@@ -9,9 +9,10 @@ import type { Case, Twin } from '../twin.ts'
 import { clusterPause, notReady, reportOf, withSpec, withStatus } from './common-changes.ts'
 import { type Choose, patchAll, perform, type RandomChange, text } from './story.ts'
 
+/** Names of the Machines that are created without a MachineSet. */
 const standAlone = ['a', 'b'] as const
 
-/** Returns a change of one of the stand-alone Machines, of all Machines, or of the template of the MachineSet. */
+/** Returns a function that patches, chosen at random, one of the stand-alone Machines, all Machines, or the template of the MachineSet. */
 const patchSome = (choose: Choose, body: object): ((twin: Twin) => Promise<void>) =>
   choose(
     (twin: Twin) => twin.patch(Machine, 'a', body),
@@ -33,7 +34,7 @@ const ofBothContracts = {
   config: withStatus(everythingReady.config, { ready: true }),
 }
 
-/** Returns a random behaviour of infrastructure machines with its name: ready, or with fields added, changed or removed. */
+/** Returns a name and a random behaviour of infrastructure machines: ready, ready with some fields added, changed or removed, or no report. */
 const infrastructureReport = (choose: Choose) => {
   const ready = ofBothContracts.machine
   return choose(
@@ -58,6 +59,7 @@ const infrastructureChange: RandomChange = (choose) => {
   return [`infrastructure reports ${name}`, (twin) => twin.setReports({ machine: report })]
 }
 
+/** Returns a name and a random behaviour of bootstrap configs, like `infrastructureReport`. */
 const bootstrapReport = (choose: Choose) => {
   const ready = ofBothContracts.config
   return choose(
@@ -85,8 +87,9 @@ const oddCondition = (choose: Choose) => ({
 })
 
 /**
- * Changes of the kubeconfig Secret are left out: Capstan replaces or closes the connection to the workload cluster at once, and
- * upstream when the connection fails. Changes of the status by a user are left out, because they do not cause a reconcile in Capstan.
+ * Random changes for the cases of `randomMachines`. Changes of the kubeconfig Secret are left out: Capstan replaces or closes the connection
+ * to the workload cluster at once, and upstream only when the connection fails. Changes of the status by a user are left out, because they
+ * do not cause a reconcile in Capstan.
  */
 const machineChanges: readonly RandomChange[] = [
   (choose) => {
@@ -104,6 +107,7 @@ const machineChanges: readonly RandomChange[] = [
     const taints = choose(null, [randomTaint(choose, 'k')], [randomTaint(choose, 'k'), randomTaint(choose, 'l')])
     return [`taints ${text(taints)}`, patchSome(choose, { spec: { taints } })]
   },
+  // Listed twice, so that it is chosen more often.
   infrastructureChange,
   infrastructureChange,
   (choose) => {
@@ -172,7 +176,7 @@ const machineChanges: readonly RandomChange[] = [
       (twin) => twin.create(Machine, machine(name, spec)),
     ]
   },
-  () => ['a Machine of contract v1beta1 is created', (twin) => createMachine(twin, 'old', {}, {}, oldStub)],
+  () => ['a Machine with providers of contract v1beta1 is created', (twin) => createMachine(twin, 'old', {}, {}, oldStub)],
   (choose) => {
     const spec = choose<object>(
       { infrastructureRef: { name: choose('a', 'b', 'missing') } },
@@ -279,9 +283,9 @@ const templateOf = (name: string) => {
 }
 
 /**
- * Stand-alone Machines and a MachineSet without a MachineDeployment, with changing reports of their providers. If one of the Machines is
- * a control plane Machine, the Cluster is not deleted: the garbage collector deletes this Machine only after the Cluster, and it depends on
- * timing whether a core then still finds the Cluster.
+ * Returns a case with two stand-alone Machines and a MachineSet without a MachineDeployment, which performs random changes. If one of the
+ * Machines is a control plane Machine, the Cluster is not deleted: the garbage collector deletes this Machine only after the Cluster, and it
+ * depends on timing whether the controller of Machines, upstream's or Capstan's, then still finds the Cluster.
  */
 export const randomMachines =
   (choose: Choose): Case =>

@@ -1,4 +1,4 @@
-/** Shared steps of MachineSets and MachineDeployments for the objects that they control. */
+/** Adopts and deletes the Machines of MachineSets, and the MachineSets of MachineDeployments. */
 import type { ReconcileContext } from '@capstan/controller'
 import {
   controllerOf,
@@ -76,7 +76,8 @@ const MaxAttempts = 10
 
 /**
  * Deletes children that are not being deleted already. Attempts every deletion, then throws one error with all failures. With `owner`,
- * records an Event for each deletion: upstream does so when it scales down, but not when the owner itself is deleted.
+ * records an Event of the owner for each deletion. Callers omit `owner` while the owner itself is being deleted: upstream
+ * then records no such Events.
  */
 export async function deleteChildren<T extends KubeObject>(
   kind: Kind<T>,

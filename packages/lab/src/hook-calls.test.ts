@@ -24,10 +24,13 @@ test.each([
     'called on a.x: failed: got failure response with message: no',
   ],
   [['a.x'], 'out of order', 'called on a.x: failed: out of order'],
-])('the line of a failed call of %j does not repeat the hook or its only handler: %s', (handlers, message, text) => {
-  const call = { hook: 'BeforeClusterCreate', handlers, subject: 'Cluster default/demo', cluster: 'default/demo' }
-  expect(lineOf({ ...call, answer: { kind: 'failed', message } }).text).toBe(`BeforeClusterCreate ${text}`)
-})
+])(
+  'the line of a failed call of %j does not repeat the hook, or the handler if it is the only one: %s',
+  (handlers, message, text) => {
+    const call = { hook: 'BeforeClusterCreate', handlers, subject: 'Cluster default/demo', cluster: 'default/demo' }
+    expect(lineOf({ ...call, answer: { kind: 'failed', message } }).text).toBe(`BeforeClusterCreate ${text}`)
+  },
+)
 
 test('a failure that the failure policy ignores has its own line, and the line of the response omits the failed handler', async () => {
   const runtime: RuntimeClient = {

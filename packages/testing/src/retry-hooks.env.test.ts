@@ -1,6 +1,6 @@
 /**
- * Tests the annotation with which a user requests that the blocking hooks of a Cluster are called again. Every controller handles a request
- * once, and the annotation is removed, even if the process is killed.
+ * Tests the annotation with which a user requests that the blocking hooks of a Cluster are called again. After a request, each
+ * blocking hook completes one call, and the annotation is removed, even if the process is killed meanwhile.
  */
 import { type CanUpdateMachineSet, Cluster, type RequestOf, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
@@ -43,7 +43,7 @@ function blocking(...hooks: string[]) {
 const start = (script: HookScript, options: Partial<ManagementEnvOptions> = {}) =>
   managementEnv({ runtime: scriptedRuntime(script), ...options })
 
-/** Creates a Cluster and starts an upgrade, which waits for the blocking hook of the script. */
+/** Creates a Cluster and starts an upgrade, which waits for the blocking hook of the script, if there is one. */
 async function anUpgrade(script: HookScript, options: Partial<ManagementEnvOptions> = {}): Promise<void> {
   env = await start(script, options)
   await createFrom(env.client, new URL('class.yaml', demo))
@@ -157,7 +157,7 @@ describe('if the process is killed', () => {
     expect(await killAndRestart('BeforeClusterUpgrade', stop)).toEqual({ before, after, annotation: undefined, records: 1 })
   })
 
-  test.each([1, 2])('after write %i, the next process calls UpdateMachine', async (stop) => {
+  test.each([1, 2])('after write %i, counted from the request, the next process calls UpdateMachine once', async (stop) => {
     const { after, annotation } = await killAndRestart('UpdateMachine', stop)
     expect([after, annotation]).toEqual([1, undefined])
   })

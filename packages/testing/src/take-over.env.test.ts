@@ -1,6 +1,7 @@
 /**
- * Tests the take-over of a Cluster from upstream's core: the test starts with objects that upstream's core v1.14 and the local provider
- * have written (`interop/recordings/record-take-over.ts` records them), and the process is stopped between two of its writes.
+ * Tests the take-over of a Cluster from upstream's core. Each run starts with the objects that upstream's core v1.14 and the local provider
+ * have written (`interop/recordings/record-take-over.ts` records them). The first run is not interrupted. In each of the other runs, the
+ * process is stopped after one of its writes, and restarted.
  */
 import { readFileSync } from 'node:fs'
 import { Cluster, Machine, MachineSet } from '@capstan/api'
@@ -25,7 +26,7 @@ const recording: Recording = JSON.parse(readFileSync(new URL('take-over/upstream
 
 const key = { namespace: 'default', name: 'demo' }
 
-/** Steps of the user. Each step is idempotent. */
+/** Steps of the user. Each step is idempotent, and is followed by a wait in milliseconds of the virtual clock. */
 const steps: readonly { act(client: Client): Promise<unknown>; readonly wait: number }[] = [
   { act: () => Promise.resolve(), wait: seconds(120) },
   {
@@ -74,7 +75,7 @@ interface Result {
   readonly replaced: readonly string[]
   /** Number of Machines of the MachineDeployment `steady`. */
   readonly steady: number
-  /** Different values of the labels `recorded` and `kept` of MachineSets, Machines, infrastructure machines and bootstrap configs. */
+  /** Distinct values of the labels `recorded` and `kept` of MachineSets, Machines, infrastructure machines and bootstrap configs. */
   readonly labels: readonly string[]
   /** Number of taints `recorded` of all Machines. */
   readonly taints: number
@@ -131,7 +132,7 @@ async function resultOf({ client }: ManagementEnv): Promise<Omit<Result, 'commit
   }
 }
 
-/** Returns the different values of the labels `recorded` and `kept`. Omits objects of MachinePools, on which the test sets no labels. */
+/** Returns the distinct values of the labels `recorded` and `kept`. Omits objects of MachinePools, on which the test sets no labels. */
 const labelsOf = (objects: readonly KubeObject[]): string[] => {
   const texts = objects
     .filter(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/pool-name'] === undefined)
@@ -162,7 +163,7 @@ describe("the take-over of a Cluster from upstream's core", async () => {
     expect(taintsOf(machines)).toBe(2)
   })
 
-  test('replaces no Machine, and changes labels and taints', () => {
+  test('replaces no Machine, applies the changes of replicas, labels and taints, and leaves the Cluster available', () => {
     expect(uninterrupted).toEqual(expected)
   })
 

@@ -64,7 +64,7 @@ export function encodeResponse(
   return responseOf(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
-/** Returns a short response as one buffer. Parts of a long response are encoded when the socket accepts more data. */
+/** Returns a body of one or more parts. One part is a buffer. Parts after the second are encoded only when the socket accepts more data. */
 function inParts(parts: Generator<Buffer, void>): HttpResponse['body'] {
   const first = parts.next().value!
   const second = parts.next()
@@ -124,19 +124,21 @@ const isStatus = (body: ApiResponse['body']): body is Status =>
   body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
 
 /**
- * Encodes a discovery document. `routed`: upstream's router serves the document, so errors have the router's texts.
+ * Encodes a discovery document. `routed` is true for a document that upstream serves through its router, whose errors have other texts.
  * @throws StatusError NotAcceptable
  */
 export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpResponse {
   const { accept, 'user-agent': userAgent } = headers
   const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)
-  // Discovery documents have no protobuf encoding: a client that accepts only protobuf gets JSON.
+  // Capstan does not encode discovery documents as protobuf: a client that accepts only protobuf gets JSON.
   const representation = representationOf(acceptsOnlyProtobuf(accept) ? undefined : accept, { pretty, builtin: routed })
   if (representation.as !== undefined) throw notAcceptable(accept ?? '', routed)
   return responseOf(200, value, representation)
 }
 
+/** Returns a response with code 200 and a value as JSON. */
 export const json = (value: object): HttpResponse => jsonText(`${JSON.stringify(value)}\n`)
+/** Returns a response with code 200 and a JSON text. */
 export const jsonText = (text: string): HttpResponse => ({
   status: 200,
   headers: { 'content-type': 'application/json' },

@@ -21,7 +21,10 @@ import { callDeletionWebhooks } from './steps/call-webhooks.ts'
 import { isDeletionComplete } from './steps/system-fields.ts'
 import { type RequestContext, keyFor, type ServerContext, stored } from './context.ts'
 
-/** DeleteOptions without `dryRun`, which is an option of the request. */
+/**
+ * The DeleteOptions that a deletion uses. `dryRun` is not one of them: it is an option of the request. `orphanDependents` is decoded as a
+ * propagation policy.
+ */
 export interface Deletion {
   readonly preconditions?: { uid?: string; resourceVersion?: string }
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
@@ -32,14 +35,14 @@ export type DeletionResult =
   /** The object was removed, or would be without `dryRun`; `object` is its last state. */
   | { readonly state: 'removed'; readonly object: KubeObject }
   /**
-   * The object is marked as deleted, or would be without `dryRun`. It is removed once it has no finalizers and its grace period
-   * has ended.
+   * The object is marked as deleted, or would be without `dryRun`. A later request that leaves it no finalizers and a grace period of 0
+   * removes it. The end of the grace period alone does not.
    */
   | { readonly state: 'pending'; readonly object: KubeObject }
 
 /**
- * Executes a DELETE of one object. Returns a Status if the object was removed (for some kinds the object), and the object if it is only
- * marked.
+ * Executes a DELETE of one object. Returns a Status if the object was removed, or the object if the strategy has `returnsDeleted`. Returns the
+ * object if it is only marked as deleted.
  */
 export async function remove(server: ServerContext, context: RequestContext): Promise<KubeObject | Status> {
   const deleted = await removeNamed(server, context, context.request.namespace, context.request.name!, requestedDeletion(context))
@@ -59,7 +62,10 @@ export async function remove(server: ServerContext, context: RequestContext): Pr
   }
 }
 
-/** Returns the options of a DELETE. For kinds that orphan dependents by default, adds that policy and a warning. */
+/**
+ * Returns the options of a DELETE. If they have no propagation policy, and the kind orphans dependents by default, adds the policy `Orphan`
+ * and a warning.
+ */
 export function requestedDeletion({ info, request, warnings }: RequestContext): Deletion {
   const deletion = deletionOf(request.body)
   if (info.strategy.orphanWarning === undefined || deletion.propagationPolicy !== undefined) return deletion
@@ -158,19 +164,19 @@ function shortenGrace(metadata: UnknownObject['metadata'], requested: number | u
 function finalizersByPolicy(finalizers: readonly string[], policy: Deletion['propagationPolicy']): string[] {
   // Without a policy, an existing finalizer for orphaning or foreground deletion is kept.
   if (policy === undefined) return [...finalizers]
-  const otherFinalizers = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
-  if (policy === 'Orphan') otherFinalizers.push('orphan')
-  if (policy === 'Foreground') otherFinalizers.push('foregroundDeletion')
+  const desired = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
+  if (policy === 'Orphan') desired.push('orphan')
+  if (policy === 'Foreground') desired.push('foregroundDeletion')
+  // If only the order would change, the finalizers stay as they are.
   const existing = new Set(finalizers)
-  return otherFinalizers.length === finalizers.length && otherFinalizers.every((finalizer) => existing.has(finalizer))
-    ? [...finalizers]
-    : otherFinalizers
+  const isUnchanged = desired.length === finalizers.length && desired.every((finalizer) => existing.has(finalizer))
+  return isUnchanged ? [...finalizers] : desired
 }
 
-/** @throws StatusError Conflict when the object does not meet the preconditions */
+/** Checks the preconditions of a deletion. @throws StatusError Conflict when the object does not meet them */
 export function checkPreconditions(info: ResourceInfo, { metadata }: KubeObject, { preconditions = {} }: Deletion): void {
   const { uid, resourceVersion } = preconditions
-  // Upstream names the kind here, and the resource in all other texts.
+  // Upstream names the kind here, where other conflicts name the resource.
   const kind = { group: info.group, plural: info.kind }
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(

@@ -1,7 +1,7 @@
 /**
  * Changes a stored object: a `Change` makes a draft from the current object; the stages (`write.ts`) are the same for PUT, patches and
- * subresources. After a concurrent write, all stages run again on the new object, so that no update is lost. A client that
- * must not overwrite other writes sends a resourceVersion.
+ * subresources. After a concurrent write, all stages run again on the new object, so that a patch does not undo that write. A client that
+ * must not overwrite concurrent writes sends a resourceVersion.
  */
 import { conflict, invalid, invalidObject, type KubeObject, StatusError, type UnknownObject } from '@capstan/kube'
 import { StoreConflict } from '../store/store.ts'
@@ -22,7 +22,7 @@ export interface Change {
   readonly view?: AdmissionView
 }
 
-/** Changes a stored object, and repeats the change after a conflict. */
+/** Changes a stored object. Repeats the change after a concurrent write. */
 export async function modify(server: ServerContext, context: RequestContext, change: Change): Promise<KubeObject> {
   const { info, request } = context
   const key = keyFor(info, request.namespace, request.name!)

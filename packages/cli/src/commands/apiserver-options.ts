@@ -1,6 +1,6 @@
 /**
- * Options of `capstan apiserver`, declared in the order of its help. They have kube-apiserver's names where the meaning is the
- * same.
+ * Options of `capstan apiserver`, declared in the order of its help. An option has the name of the flag of kube-apiserver or
+ * kube-controller-manager with the same meaning, if there is one.
  */
 import type { AuthorizationMode } from '@capstan/apiserver'
 import { AuthorizationModes, defaultLimits } from '@capstan/apiserver'
@@ -97,7 +97,7 @@ const addServing = (command: Command): Command =>
     .option('--client-ca-file <file>', 'certificate authorities of client certificates, PEM (default: the generated authority)')
     .option(
       '--root-ca-file <file>',
-      'certificate authority of the serving certificate, PEM, published in every namespace (default: the generated authority)',
+      'certificate authority of the serving certificate, PEM, published in every namespace (default: the generated authority, or none with --tls-cert-file)',
     )
 
 /** Authentication and authorization. */
@@ -111,7 +111,7 @@ const addAuthentication = (command: Command): Command =>
     )
     .option(
       '--service-account-issuer <url>',
-      'issuer of service account tokens; further issuers, whose tokens are also accepted, may be added by repeating the flag',
+      'issuer of service account tokens (default: https://kubernetes.default.svc.cluster.local); may be repeated to add issuers whose tokens are also accepted',
       appendValue,
     )
     .option(
@@ -172,25 +172,25 @@ const addLimits = (command: Command): Command =>
   command
     .option(
       '--max-requests-inflight <n>',
-      'maximum number of concurrent non-mutating requests',
+      'maximum number of concurrent non-mutating requests; see --enable-priority-and-fairness',
       count,
       defaultLimits.maxRequestsInflight,
     )
     .option(
       '--max-mutating-requests-inflight <n>',
-      'maximum number of concurrent mutating requests',
+      'maximum number of concurrent mutating requests; see --enable-priority-and-fairness',
       count,
       defaultLimits.maxMutatingRequestsInflight,
     )
     .option(
       '--enable-priority-and-fairness [bool]',
-      'share both limits among priority levels and users; false applies each limit separately, first come, first served',
+      'share the sum of both limits among priority levels and users; false applies each limit separately, and rejects further requests at once',
       flag,
       true,
     )
     .option('--http2-max-streams-per-connection <n>', 'maximum number of concurrent requests on one connection', count, 1000)
     .addOption(
-      new Option('--request-timeout <duration>', 'timeout of a request')
+      new Option('--request-timeout <duration>', 'timeout of a request other than a watch')
         .argParser(duration)
         .default(defaultLimits.requestTimeout, '1m0s'),
     )

@@ -1,7 +1,10 @@
 import type { ClusterClassSpec } from '@capstan/api'
 import type { TemplateRef } from '../external/get.ts'
 
-/** Returns every template reference of a class, without duplicates, in the order of the spec. */
+/**
+ * Returns the template references of a class, without duplicates, in the order of the spec. Omits references to remediation templates.
+ * Upstream: reconcileExternalReferences.
+ */
 export function templateRefsOf({ infrastructure, controlPlane, workers }: ClusterClassSpec): TemplateRef[] {
   const refs = [
     infrastructure.templateRef,

@@ -67,7 +67,7 @@ test('the timeout 0 of a handler in v1alpha1 is absent in v1beta2', async () => 
   expect((await current('quota')).status?.handlers).toEqual([{ name: 'a.quota', requestHook }])
 })
 
-test('v1alpha1 is marked as deprecated, and its watches deliver v1beta2 writes', async () => {
+test('v1alpha1 is marked as deprecated, and a watch of v1alpha1 delivers an object that was created in v1beta2', async () => {
   const definition = await env.client.get(CustomResourceDefinition, { name: 'extensionconfigs.runtime.cluster.x-k8s.io' })
   expect(definition.spec.versions.map(({ name, storage, deprecated = false }) => ({ name, storage, deprecated }))).toEqual([
     { name: 'v1beta2', storage: true, deprecated: false },

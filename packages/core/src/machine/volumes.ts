@@ -30,7 +30,7 @@ const VolumeAttachment = unknownKind({
   scope: 'Cluster',
 })
 
-/** Returns the volumes still to be detached, as lines of the Deleting condition. */
+/** Returns the volumes still to be detached, as lines for the message of the Deleting condition. */
 export async function volumesToDetach(target: DrainTarget): Promise<string[]> {
   const { client, node, signal } = target
   const attached: AttachedVolumes = {
@@ -57,8 +57,10 @@ export interface AttachedVolumes {
 }
 
 /**
- * Returns the attached volumes as lines of text, with the names of their claims or, without a claim, of the volumes. Pure.
- * @param skippedClaims claims, `namespace/name`, of Pods that are not drained: their volumes stay attached while the Node runs
+ * Returns the attached volumes as lines of text, with the names of their claims or, without a claim, of the volumes. Further lines name
+ * attached volumes that match no PersistentVolume. Pure.
+ * @param skippedClaims claims, `namespace/name`, of Pods that are not drained. The result omits these claims, because their volumes stay
+ *   attached while the Node runs.
  */
 export function describeVolumes(
   attached: AttachedVolumes,
@@ -95,7 +97,10 @@ export function describeVolumes(
 const volumesInStatus = ({ status }: Node): string[] =>
   ((status as { volumesAttached?: { name: string }[] } | undefined)?.volumesAttached ?? []).map(({ name }) => name)
 
-/** @throws Error when a VolumeAttachment of the Node names no PersistentVolume */
+/**
+ * Returns the names of the PersistentVolumes that VolumeAttachments report as attached to the Node.
+ * @throws Error when such a VolumeAttachment names no PersistentVolume
+ */
 async function attachedVolumes(client: Client, node: Node, signal: AbortSignal): Promise<string[]> {
   const attachments = await withErrorContext('failed to list VolumeAttachments: failed to list VolumeAttachments', () =>
     listPages(client, VolumeAttachment, { signal }),

@@ -11,15 +11,15 @@ export interface HookTransport {
   /**
    * Posts a JSON body. Redirects are returned as responses.
    *
-   * @throws Error if there is no response: NoAnswer with Go's error text, if Go has such an error; the signal's reason if it aborts
-   *   first
+   * @throws Error if there is no response: NoAnswer with Go's error text, if Go has such an error; the signal's reason, if the signal is
+   *   aborted first
    */
   post(
     target: Target,
     body: string,
     signal: AbortSignal,
     headers?: { readonly [name: string]: string },
-    /** Called before each attempt to send the request, including the first attempt. */
+    /** Called before each attempt to send the request, including the first, by transports that may make several attempts. */
     onAttempt?: () => void,
   ): Promise<HttpResponse>
   /** Keeps only connections to these targets. Closes other connections after their calls. */

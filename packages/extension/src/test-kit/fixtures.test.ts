@@ -13,7 +13,7 @@ describe.each(hookCatalog.map((hook) => [hook.name, hook] as const))('the fixtur
     expect(missingFields(decoded, hook.request)).toEqual([])
   })
 
-  it('contains Clusters, Machines and MachineSets that are valid by their schemas', () => {
+  it('contains no Cluster, Machine or MachineSet that is invalid by its schema', () => {
     const problems = objectsIn(request).flatMap((object) => {
       const kind = [Cluster, Machine, MachineSet].find((candidate) => candidate.kind === object.kind)
       return kind

@@ -57,9 +57,9 @@ function invalidConditions(source: ConditionSource): string | undefined {
   if (Array.isArray(source)) return source.map(invalidCondition).find((problem) => problem !== undefined)
   const { status, kind = 'object' } = source as { readonly status?: unknown; readonly kind?: string }
   if (!isRecord(status)) return undefined
-  const inTransition = isRecord(status.v1beta2) ? status.v1beta2.conditions : undefined
-  const [path, conditions] = Array.isArray(inTransition)
-    ? ['status.v1beta2.conditions', inTransition]
+  const v1beta2Conditions = isRecord(status.v1beta2) ? status.v1beta2.conditions : undefined
+  const [path, conditions] = Array.isArray(v1beta2Conditions)
+    ? ['status.v1beta2.conditions', v1beta2Conditions]
     : ['status.conditions', status.conditions]
   if (!Array.isArray(conditions)) return undefined
   const firstProblem = conditions.map(invalidCondition).find((problem) => problem !== undefined)

@@ -21,7 +21,8 @@ export function errorOfResponse(request: ApiRequest, code: number, body: Buffer)
 }
 
 function parseStatus(body: Buffer): Status | undefined {
-  if (body[0] !== 0x7b) return undefined
+  const startsWithBrace = body[0] === 0x7b
+  if (!startsWithBrace) return undefined
   try {
     const value: unknown = JSON.parse(body.toString('utf8'))
     return isRecord(value) && value.kind === 'Status' ? (value as unknown as Status) : undefined
@@ -30,7 +31,7 @@ function parseStatus(body: Buffer): Status | undefined {
   }
 }
 
-/** Upstream: k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse. */
+/** Reason and message by HTTP code. Upstream: k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse. */
 const genericErrors: { readonly [code: number]: readonly [StatusReason, string] } = {
   400: ['BadRequest', 'the server rejected our request for an unknown reason'],
   401: ['Unauthorized', 'the server has asked for the client to provide credentials'],

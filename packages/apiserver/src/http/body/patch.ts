@@ -1,4 +1,4 @@
-/** Reads the bodies of patches, with a decoder for each supported patch type. */
+/** Reads the bodies of patches of all supported types. */
 import type { PatchType, RequestOptions, Work } from '@capstan/kube'
 import { badRequest, countingKeys, inPieces, isRecord, jsonTypeName, scanJSON, StatusError } from '@capstan/kube'
 import type { Resource } from '../../registry/resource.ts'
@@ -24,6 +24,10 @@ export function patchTypeOf(request: HttpRequest, resource: Resource): PatchType
   throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
 }
 
+/**
+ * Reads the body of a patch of this type. The messages in `duplicates` are about duplicate fields and, for a JSON patch, also about unknown
+ * members of its operations.
+ */
 export async function readPatch(
   request: HttpRequest,
   type: PatchType,
@@ -70,7 +74,7 @@ export async function readPatch(
   return { body: value, duplicates: problems.map((problem) => `json patch ${problem}`) }
 }
 
-/** Finds duplicate fields in a text with `keys` object keys. Scans the text only if its parsed value has fewer keys. */
+/** Returns messages about duplicate fields in a text with `keys` object keys. Scans the text only if its parsed value has fewer keys. */
 function* duplicatesOf(text: string, value: unknown, keys: number): Work<string[]> {
   return keys === (yield* countingKeys(value)) ? [] : scanJSON(text).duplicates.map(duplicateField)
 }
@@ -86,8 +90,9 @@ const unknownMembers = (operations: readonly unknown[]): string[] =>
 const maxPatchOperations = 10_000
 
 /**
- * Parses a JSON object with the JSON parser, because it is a hundred times faster than the YAML parser. Returns `undefined` for any
- * other text.
+ * Parses a JSON object with the JSON parser, which is much faster than the YAML parser. Returns `undefined` for any other text.
+ *
+ * @throws StatusError RequestEntityTooLarge
  */
 function* parseIfJSON(text: string): Work<{ readonly value: unknown; readonly keys: number } | undefined> {
   if (!/^\s*\{/.test(text)) return undefined

@@ -25,7 +25,7 @@ export type RequestNames = ReadonlyMap<string, readonly string[]>
 export const requestNames = ({ requests }: DeviceClaim): RequestNames =>
   new Map((requests ?? []).map(({ name, firstAvailable = [] }) => [name, firstAvailable.map((alternative) => alternative.name)]))
 
-/** Sets defaults of the requests of a claim. Go always writes the list `requests`, so an empty list becomes null. */
+/** Sets defaults of the requests of a claim. An absent or empty list `requests` becomes null, as in Go, whose field has no `omitempty`. */
 export function defaultRequests(claim: DeviceClaim): void {
   nullIfNone(claim, 'requests')
   for (const { exactly, firstAvailable = [] } of claim.requests ?? []) {

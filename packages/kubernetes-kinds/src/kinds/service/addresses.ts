@@ -70,9 +70,10 @@ export class ServiceAddresses {
   }
 
   /**
-   * Sets the IP families, cluster IP, node ports and health check port that a draft of a Service lacks.
+   * Sets the IP families, cluster IP, node ports and health check port that a draft of a Service lacks. Records the draft as a pending write,
+   * so that concurrent writes do not use the same addresses and ports.
    *
-   * @throws StatusError when a requested address or port is not available
+   * @throws StatusError when requested IP families, or a requested address or port, are not available, or no address or port is free
    */
   allocate(service: Service, old: Service | undefined): void {
     const { spec } = service
@@ -136,6 +137,7 @@ export class ServiceAddresses {
       ]),
     )
     const assignedPorts = new Map<number, number>()
+    // Requested node ports by port number. Of several with one number, the first counts: the list is reversed, and a Map keeps the last.
     const requested = new Map(
       (spec.ports ?? [])
         .filter(({ nodePort }) => nodePort)
