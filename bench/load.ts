@@ -8,7 +8,10 @@ import { type ApiRequest, methodOf, urlOf } from '@capstan/kube'
 import { type ClusterAccess, loadKubeconfig } from '@capstan/kube/node'
 import { now } from './figure.ts'
 
-/** Sends requests with the client certificate of a kubeconfig file. Its connections stay open between runs, until `close`. */
+/**
+ * Sends requests with the client certificate of a kubeconfig file. The connections of `run` stay open between runs, until `close`; each watch
+ * has its own connection.
+ */
 export class Load {
   readonly #access: ClusterAccess
   #connections: Connection[] = []
@@ -82,8 +85,8 @@ export class Load {
 
 /** Receives a streamed response: its bytes, which are valid only during the call, and its end. */
 interface Watcher {
-  took(bytes: Buffer): void
-  ended(err: Error): void
+  onBytes(bytes: Buffer): void
+  onEnd(err: Error): void
 }
 
 /** Watch streams, whose events are counted. */
@@ -109,10 +112,10 @@ class Watches {
     const begin = async (resourceVersion: string | undefined) => {
       lines.begin()
       this.#connections[index] = await this.#open(resourceVersion, {
-        took: (bytes) => lines.take(bytes),
+        onBytes: (bytes) => lines.take(bytes),
         // The server closes watches that read too slowly. Like any client, this client watches again from the last event that it
         // received.
-        ended: () => void begin(revisionIn(lines.last)).catch((err: Error) => this.#failed(err)),
+        onEnd: () => void begin(revisionIn(lines.last)).catch((err: Error) => this.#failed(err)),
       })
     }
     await begin(undefined)
@@ -240,7 +243,7 @@ class Connection {
   }
 
   /** Sends a request. @returns the head of its streamed response; the watcher receives the rest */
-  openStream(request: Buffer, { took, ended }: Watcher): Promise<Buffer> {
+  openStream(request: Buffer, { onBytes, onEnd }: Watcher): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#fail = reject
       let head: Buffer = Buffer.alloc(0)
@@ -248,9 +251,9 @@ class Connection {
         head = Buffer.concat([head, bytes])
         const end = endOfHead(head)
         if (end < 0) return
-        this.#receive = took
-        this.#fail = ended
-        if (head.length > end) took(head.subarray(end))
+        this.#receive = onBytes
+        this.#fail = onEnd
+        if (head.length > end) onBytes(head.subarray(end))
         resolve(head.subarray(0, end))
       }
       this.#socket.write(request, (err) => err && reject(err))

@@ -106,7 +106,12 @@ class Watcher {
     // A rejected promise without a handler must not end the process.
     tooLate.promise.catch(() => {})
     const timer = setTimeout(
-      () => tooLate.reject(new Error(`a watcher received ${this.#received.size} of ${Objects * 3} objects`)),
+      () =>
+        tooLate.reject(
+          new Error(
+            `after 30 s, a watcher has received ${this.#received.size} of ${Objects * 3} objects and ${this.#deleted.size} deletions`,
+          ),
+        ),
       30_000,
     )
     try {

@@ -63,7 +63,7 @@ const unrelatedErrors: readonly { readonly text: RegExp; readonly reason: string
   {
     text: /^clustercache: Connect failed: .*(kubeconfig secret: Secret "\S+" not found|ADDRESS: connect: connection refused)$/,
     reason:
-      "upstream first connects to a workload cluster when its infrastructure has an endpoint, which may be before its kubeconfig or the provider's listener exists",
+      "upstream first connects to a workload cluster when its infrastructure is provisioned, which may be before its kubeconfig or the provider's listener exists",
   },
   {
     text: /connection to the workload cluster is down\]?$|^Error writing event: client disconnected$/,
@@ -78,7 +78,7 @@ const unrelatedErrors: readonly { readonly text: RegExp; readonly reason: string
 /** Returns why the API server does not cause an error, given its normalized text; `undefined` when the API server may cause it. */
 export const reasonOf = (error: string): string | undefined => unrelatedErrors.find(({ text }) => text.test(error))?.reason
 
-/** Replaces times, uids, addresses, suffixes of generated names, durations, and numbers of at least four digits by placeholders. */
+/** Replaces times, uids, loopback addresses, suffixes of generated names, durations, and numbers of at least four digits by placeholders. */
 function normalize(text: string): string {
   return text
     .replaceAll(/\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?/g, 'TIME')

@@ -1,4 +1,6 @@
+/** A section of CHANGELOG.md. `text` does not contain the heading. */
 export interface ReleaseNotes {
+  /** The heading without `## `. */
   readonly heading: string
   /** Whether the section is the version's own, not "Unreleased". */
   readonly isFinal: boolean
@@ -6,8 +8,8 @@ export interface ReleaseNotes {
 }
 
 /**
- * Returns the section of a version. If this section is missing or empty, returns the section "Unreleased"; `undefined` if both are missing
- * or empty.
+ * Returns the section of a version from the text of CHANGELOG.md. If this section is missing or empty, returns the section "Unreleased";
+ * `undefined` if both are missing or empty.
  */
 export function releaseNotes(changelog: string, version: string): ReleaseNotes | undefined {
   const sections = changelog.split(/^(?=## )/m).slice(1)

@@ -21,7 +21,7 @@ export interface ServeManagementClusterOptions {
   readonly pki: string | undefined
   /** File that stores the port, so that kubeconfigs of clusters stay valid after restarts. Default: the port is not stored. */
   readonly portFile: string | undefined
-  /** Port requested by the user. Default: the port of the previous start, otherwise 6443. 0 selects a free port. */
+  /** Port requested by the user. Default: the port that `portFile` stores, otherwise 6443. 0 selects a free port. */
   readonly port: number | undefined
   /** File to write the administrator's kubeconfig to. */
   readonly kubeconfig: string
@@ -32,7 +32,7 @@ export interface ServeManagementClusterOptions {
   readonly onHookCall?: (call: HookCall) => void
   /** Transport for hook calls; default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Called after each call of an extension, including discovery. */
+  /** Called after each call of an extension, including discovery; not after an aborted call. */
   readonly onCall?: CallObserver
   /** Hooks that providers outside of Capstan declare. ExtensionConfigs may register handlers for them. */
   readonly providerHooks?: readonly Hook[]

@@ -43,7 +43,10 @@ const merged = (object: object, patch: object): object => applyMergePatch(object
 export const each = (what: string, values: readonly unknown[], patch: (value: unknown) => object): Change[] =>
   values.map((value) => [`${what} ${JSON.stringify(value)}`, patch(value)])
 
-/** Returns changes of a MachineSpec. `patchOf` returns a patch that has the spec at the kind's path. */
+/**
+ * Returns changes of a MachineSpec. `patchOf` puts a patch of the MachineSpec at its place in a patch of the object, such as
+ * `spec.template.spec`.
+ */
 export const machineSpecChanges = (patchOf: (spec: object) => object): Change[] => {
   const specs = (what: string, values: readonly unknown[], spec: (value: unknown) => object) =>
     each(what, values, (value) => patchOf(spec(value)))

@@ -27,6 +27,7 @@ export const Timing = {
   /** Time between two probes. A watch event counts as a successful probe. */
   probeInterval: seconds(10),
   probeTimeout: seconds(5),
+  /** Time limit for creating the client from the kubeconfig. */
   connectTimeout: seconds(10),
   /** Time limit of a request other than a watch, so that a reconcile does not wait forever for an unresponsive server. */
   requestTimeout: seconds(10),
@@ -41,7 +42,10 @@ export const Timing = {
   failuresToDisconnect: 5,
 } as const
 
-/** Liveness of a cluster. Times are milliseconds since the Unix epoch; `undefined` before the first probe or the first success, respectively. */
+/**
+ * Liveness of a cluster. Times are milliseconds since the Unix epoch; `undefined` before the first probe or the first success, respectively.
+ * Connection attempts and watch events also set these times.
+ */
 export interface Health {
   readonly lastProbe: number | undefined
   readonly lastProbeSuccess: number | undefined
@@ -54,8 +58,9 @@ export interface Health {
 
 /**
  * Returns whether probes have failed continuously for longer than `period` milliseconds, counted from the last success, or from `since` if
- * that is later and not in the future. Upstream compares the time alone; here at least one probe or connection attempt must have failed,
- * because otherwise this process itself may have been suspended or overloaded.
+ * that is later and not in the future. Without a success and without `since`, the first failure is enough. Upstream compares the time alone;
+ * here at least one probe or connection attempt must have failed, because otherwise this process itself may have been suspended or
+ * overloaded.
  */
 export const failsForLonger = (
   { lastProbeSuccess = 0, consecutiveFailures }: Health,
@@ -63,7 +68,7 @@ export const failsForLonger = (
   { now, since = 0 }: { readonly now: number; readonly since?: number },
 ): boolean => consecutiveFailures > 0 && now - Math.max(lastProbeSuccess, since > now ? 0 : since) > period
 
-/** Stands for the kubeconfig of a cluster whose Secret does not exist or has no `value`. Attempts to connect with it fail. */
+/** Stands for the kubeconfig of a cluster whose kubeconfig Secret does not exist or has no `value`. Attempts to connect with it fail. */
 export const MissingKubeconfig = ''
 
 /** A connected workload cluster. Nodes come from one watch that all controllers share. */
@@ -138,7 +143,7 @@ export class ClusterAccessor {
     if (kubeconfig === this.#kubeconfig) return
     this.#kubeconfig = kubeconfig
     this.#attempts = 0
-    this.#restart('its kubeconfig has changed')
+    this.#restart(kubeconfig === undefined ? 'it is not needed any more' : 'its kubeconfig has changed')
   }
 
   close(): void {

@@ -19,7 +19,7 @@ const volumes = [
 ]
 const handles = (...names: string[]) => names.map((name) => `kubernetes.io/csi/dummy^${name}`)
 
-test('describes a volume of a Node by its claim, without claim by its own name, and an unknown volume as the Node reports it', () => {
+test('describes a volume of a Node by its claim, a volume without a claim by its own name, and an unknown volume as the Node reports it', () => {
   const attached = { onNode: [...handles('h3', 'h1', 'h2'), 'unknown'], persistentVolumes: [] }
   expect(describeVolumes(attached, volumes, new Set())).toEqual([
     '* PersistentVolumeClaims: default/data',

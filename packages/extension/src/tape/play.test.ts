@@ -51,7 +51,7 @@ async function taped(
   return { header: { tape: 'capstan.dev/hook-calls', version: 1, began: '' }, calls, isLastLineIncomplete: false }
 }
 
-const create = (client: ExtensionClient, change: object = {}) => {
+const callBeforeClusterCreate = (client: ExtensionClient, change: object = {}) => {
   const request = fixture(BeforeClusterCreate)
   return client.callAll(BeforeClusterCreate, object, { cluster: { ...request.cluster, ...change } })
 }
@@ -62,11 +62,11 @@ describe('a tape as transport for core', () => {
     let nth = 0
     const gate = on(BeforeClusterCreate, { name: 'gate' }, () => (nth++ < 2 ? holdFor(5, `wait ${nth}`) : proceedNow()))
     const tape = await taped(server(gate), async (client) => {
-      for (let i = 0; i < 3; i++) await create(client)
+      for (let i = 0; i < 3; i++) await callBeforeClusterCreate(client)
     })
     const client = await clientOver(tapeTransport(tape))
     const answers = []
-    for (let i = 0; i < 5; i++) answers.push(await create(client))
+    for (let i = 0; i < 5; i++) answers.push(await callBeforeClusterCreate(client))
     expect(answers.map(({ retryAfterSeconds, message }) => `${retryAfterSeconds} ${message ?? ''}`)).toEqual([
       '5 wait 1',
       '5 wait 2',
@@ -77,7 +77,7 @@ describe('a tape as transport for core', () => {
   })
 
   it('ignores values that differ from run to run', async () => {
-    const tape = await taped(server(on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(5, 'wait'))), create)
+    const tape = await taped(server(on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(5, 'wait'))), callBeforeClusterCreate)
     const client = await clientOver(tapeTransport(tape))
     const { cluster } = fixture(BeforeClusterCreate)
     const metadata = {
@@ -89,7 +89,7 @@ describe('a tape as transport for core', () => {
       finalizers: ['x'],
     }
     const spec = { ...cluster.spec, controlPlaneEndpoint: { host: '127.0.0.1', port: 1234 } }
-    expect(await create(client, { metadata, spec })).toMatchObject({ retryAfterSeconds: 5 })
+    expect(await callBeforeClusterCreate(client, { metadata, spec })).toMatchObject({ retryAfterSeconds: 5 })
   })
 
   it('adapts patches to the uids of the request', async () => {
@@ -115,22 +115,22 @@ describe('a tape as transport for core', () => {
       ),
     ],
     ['an invalid response', async (request) => (/create/.test(request.url) ? new Response('<html>') : server(gate)(request))],
-  ])('repeats %s with the same message', async (_, handle) => {
+  ])('repeats %s with the same code, problem and message', async (_, handle) => {
     let recordedOutcome: unknown
     const tape = await taped(handle, async (client) => {
-      recordedOutcome = await outcome(create(client))
+      recordedOutcome = await outcome(callBeforeClusterCreate(client))
     })
     const client = await clientOver(tapeTransport(tape))
     expect(recordedOutcome).toHaveProperty('code')
-    expect(await outcome(create(client))).toEqual(recordedOutcome)
+    expect(await outcome(callBeforeClusterCreate(client))).toEqual(recordedOutcome)
   })
 
   it('reports the differences of an unknown request, as a failure that no failure policy ignores', async () => {
     const ignoring = on(BeforeClusterCreate, { name: 'gate', failurePolicy: 'Ignore' }, () => proceedNow())
-    const tape = await taped(server(ignoring), create)
+    const tape = await taped(server(ignoring), callBeforeClusterCreate)
     const client = await clientOver(tapeTransport(tape))
     const spec = { topology: { classRef: { name: 'quick' }, version: 'v2.0.0' } }
-    expect(await outcome(create(client, { spec }))).toMatchObject({
+    expect(await outcome(callBeforeClusterCreate(client, { spec }))).toMatchObject({
       code: 'not-registered',
       message: expect.stringMatching(
         /the tape has no response for \/hooks\.runtime\.cluster\.x-k8s\.io\/v1alpha1\/beforeclustercreate\/gate of ExtensionConfig x: the request is not among its 1 calls; the most similar one is line 3: request\.cluster\.spec\.clusterNetwork: \{.*\} on the tape, nothing now \(and \d more\)$/,
@@ -148,9 +148,9 @@ describe('a tape as transport for core', () => {
 
   it('compares requests after their redaction, because the tape contains no secrets', async () => {
     const settings = { region: 'eu1', apiToken: 'canary' }
-    const tape = await taped(server(gate), create, settings)
+    const tape = await taped(server(gate), callBeforeClusterCreate, settings)
     expect(JSON.stringify(tape)).not.toContain('canary')
-    expect(await create(await clientOver(tapeTransport(tape), settings))).toMatchObject({ status: 'Success' })
+    expect(await callBeforeClusterCreate(await clientOver(tapeTransport(tape), settings))).toMatchObject({ status: 'Success' })
     expect(tapedConfigs(tape)).toEqual([{ name: 'x', url: 'https://x', settings: { region: 'eu1', apiToken: '[redacted]' } }])
   })
 })
@@ -173,7 +173,7 @@ describe('a tape sent to an extension', () => {
   }
 
   it('reports no differences when nothing has changed', async () => {
-    const tape = await taped(server(gate), create)
+    const tape = await taped(server(gate), callBeforeClusterCreate)
     expect(await resend(tape, server(gate))).toEqual([
       ['Discovery', []],
       ['BeforeClusterCreate', []],
@@ -195,7 +195,7 @@ describe('a tape sent to an extension', () => {
   })
 
   it('reports the failure of a call that succeeded on the tape', async () => {
-    const tape = await taped(server(gate), create)
+    const tape = await taped(server(gate), callBeforeClusterCreate)
     expect(await resend(tape, server(), { handler: 'gate' })).toEqual([
       [
         'BeforeClusterCreate',

@@ -72,9 +72,9 @@ test.each([
 
 test('subjectOf returns the name and the key identifier of the subject of a certificate', () => {
   const { make, spki } = authority('ec')
-  const { name, keyIdentifier: issuerKeyIdentifier } = subjectOf(new X509Certificate(make()).raw)
+  const { name, keyIdentifier: subjectKeyIdentifier } = subjectOf(new X509Certificate(make()).raw)
   expect(name).toEqual(distinguishedName('made elsewhere', ['example']))
-  expect(issuerKeyIdentifier).toEqual(keyIdentifier(spki))
+  expect(subjectKeyIdentifier).toEqual(keyIdentifier(spki))
 })
 
 test('elements of any length round-trip', () => {

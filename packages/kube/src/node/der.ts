@@ -17,7 +17,9 @@ function lengthOf(length: number): number[] {
   return [0x80 | bytes.length, ...bytes]
 }
 
+/** Encodes a SEQUENCE from its encoded elements. */
 export const sequence = (...parts: readonly Uint8Array[]): Buffer => element(0x30, ...parts)
+/** Like `sequence`, but takes the elements as an array. */
 export const sequenceOf = (parts: readonly Uint8Array[]): Buffer => elementOf(0x30, parts)
 export const set = (...parts: readonly Uint8Array[]): Buffer => element(0x31, ...parts)
 export const octets = (content: Uint8Array): Buffer => element(0x04, content)
@@ -25,7 +27,7 @@ export const boolean = (value: boolean): Buffer => element(0x01, Buffer.from([va
 export const utf8 = (text: string): Buffer => element(0x0c, Buffer.from(text, 'utf8'))
 export const nullElement: Buffer = element(0x05)
 
-/** Encodes a bit string. The last `unused` bits of `content` do not belong to it. */
+/** Encodes a BIT STRING. The last `unused` bits of `content` do not belong to it. */
 export const bits = (content: Uint8Array, unused = 0): Buffer => element(0x03, Buffer.from([unused]), content)
 
 /** Encodes a non-negative integer of any size from its bytes, most significant first. */
@@ -63,7 +65,7 @@ export interface Element {
 }
 
 /**
- * Decodes consecutive elements, but not their contents: of a SEQUENCE, it returns one element.
+ * Decodes consecutive elements, but not their contents: a SEQUENCE becomes one element, whose `content` is still encoded.
  * @throws Error when the bytes do not consist of complete elements
  */
 export function elements(bytes: Buffer): Element[] {

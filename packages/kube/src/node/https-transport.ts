@@ -29,7 +29,10 @@ export interface HttpsTransportOptions {
   userAgent?: string
   /** Timeout of requests in milliseconds; default one minute. For a watch: the time until the server has accepted it. */
   timeout?: number
-  /** Milliseconds without data after which a watch fails; default 11 minutes, because the server ends a watch after at most 10 minutes. */
+  /**
+   * Milliseconds without data after which a watch fails; default 11 minutes, because the server ends a watch without
+   * `timeoutSeconds` after the time that this transport requests, at most 10 minutes.
+   */
   stallAfter?: number
   /** Size limit of responses; default 512 MiB. */
   maxResponseBytes?: number
@@ -39,7 +42,7 @@ export interface HttpsTransportOptions {
 
 /**
  * Creates a transport. Its methods throw StatusError: the server's error, ServiceUnavailable or Timeout without a complete response,
- * InternalError for a response that is not JSON, RequestEntityTooLarge for a response longer than `maxResponseBytes`. Errors of
+ * InternalError for a successful response that is not JSON, RequestEntityTooLarge for a response longer than `maxResponseBytes`. Errors of
  * `beforeSend`, and of reading the token file, are thrown unchanged. An aborted request rejects with the reason of its signal; an open
  * watch ends without an error when it is aborted.
  */
@@ -49,7 +52,7 @@ export function httpsTransport(access: ClusterAccess, options: HttpsTransportOpt
 
 /** Media type of a list with only the metadata of items. Upstream: metadata.Client of client-go. */
 const metadataOnlyType = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
-/** Size limit of one watch event. */
+/** Size limit of one watch event, and of the response to a rejected watch. */
 const maxEventBytes = 32 << 20
 /**
  * Limit of concurrent requests; further requests wait in this process. A busy server would not finish more concurrent requests sooner: they
@@ -216,13 +219,13 @@ class HttpsTransport implements Transport {
               : { 'content-type': request.patchType ?? 'application/json', 'content-length': body.length }),
           },
         })
-        let refusal: unknown
+        let errorOfBeforeSend: unknown
         const end = () => {
           try {
             request.beforeSend?.()
             outgoing.end(body)
           } catch (err) {
-            refusal = err
+            errorOfBeforeSend = err
             outgoing.destroy(err as Error)
           }
         }
@@ -235,7 +238,7 @@ class HttpsTransport implements Transport {
         })
         outgoing.on('error', (err: NodeJS.ErrnoException) => {
           signal.removeEventListener('abort', abort)
-          if (refusal !== undefined) return reject(refusal)
+          if (errorOfBeforeSend !== undefined) return reject(errorOfBeforeSend)
           // The server may close an idle connection while the request is being sent. Only reads are sent again.
           const mayRepeat = outgoing.reusedSocket && err.code === 'ECONNRESET' && method === 'GET'
           this.#options.onResponse(method, '<error>')
@@ -243,7 +246,7 @@ class HttpsTransport implements Transport {
           else if (mayRepeat) resolve(attempt())
           else reject(this.#unreachable('ServiceUnavailable', request, causeText(err), err))
         })
-        // `beforeSend` is called after the request has waited for a connection, and for the handshake of a new connection.
+        // The request may wait for a connection, and a new connection for its TLS handshake. `beforeSend` is called after these waits.
         if (request.beforeSend === undefined) outgoing.end(body)
         else outgoing.on('socket', (socket) => (socket.connecting ? socket.once('secureConnect', end) : end()))
       })

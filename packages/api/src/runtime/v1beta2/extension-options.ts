@@ -6,7 +6,8 @@ import type { FieldError, KubeObject, Selector } from '@capstan/kube'
 import { everything, invalid, isRecord, parseLabelSelector } from '@capstan/kube'
 
 /**
- * Label selector in kubectl's form, such as `team=a,tier in (x, y)`. The extension is called only for Clusters that the selector matches.
+ * Label selector in kubectl's form, such as `team=a,tier in (x, y)`. The extension is not called for Clusters that the selector does not
+ * match. Calls for other objects, such as ClusterClasses, ignore the selector.
  */
 export const ObjectSelectorAnnotation = 'runtime.capstan.dev/object-selector'
 

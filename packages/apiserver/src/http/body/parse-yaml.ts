@@ -7,8 +7,9 @@ import { maxDepth, rejectUnstorable } from './storable.ts'
 import type { YAMLDocument } from './yaml.ts'
 
 /**
- * Parses a YAML body with `yaml`, and expands its aliases. `reject` creates the StatusError from an error text.
+ * Parses a YAML body with `yaml`, and expands its aliases. `reject` creates the StatusError for the text of a parse error.
  *
+ * @throws StatusError when the body cannot be parsed, or its value is too large or cannot be stored
  * @throws TooManyRequests when `yaml` throws it
  */
 export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: string) => StatusError): Promise<YAMLDocument> {
@@ -36,26 +37,26 @@ const tooManyAliases = 'yaml: document contains excessive aliasing'
  * many of its nodes come from aliases.
  */
 function expansionProblem(value: unknown, mayHaveAliases: boolean): string | StatusError | undefined {
-  let remaining = mayHaveAliases ? 2 * maxBodyBytes : Infinity
+  let charactersLeft = mayHaveAliases ? 2 * maxBodyBytes : Infinity
   let [nodes, nodesOfAliases, objects] = [0, 0, 0]
-  const anchored = new Set<object>()
+  const visited = new Set<object>()
   const visit = (part: unknown, depth: number, isAlias: boolean): string | undefined => {
     nodes++
     if (isAlias) nodesOfAliases++
     if (nodesOfAliases > 100 && nodes > 1000 && nodesOfAliases / nodes > allowedRatio(nodes)) return tooManyAliases
-    if (typeof part !== 'object' || part === null) remaining -= typeof part === 'string' ? part.length : 4
+    if (typeof part !== 'object' || part === null) charactersLeft -= typeof part === 'string' ? part.length : 4
     else {
       objects++
       if (depth === 0) return 'yaml: exceeded max depth'
-      const isRepeated = isAlias || anchored.has(part)
-      if (mayHaveAliases) anchored.add(part)
+      const isRepeated = isAlias || visited.has(part)
+      if (mayHaveAliases) visited.add(part)
       for (const key in part) {
-        remaining -= key.length
+        charactersLeft -= key.length
         const problem = visit((part as Record<string, unknown>)[key], depth - 1, isRepeated)
         if (problem !== undefined) return problem
       }
     }
-    return remaining < 0 ? tooManyAliases : undefined
+    return charactersLeft < 0 ? tooManyAliases : undefined
   }
   const problem = visit(value, maxDepth, false)
   return problem === undefined && objects > MaxObjects ? tooManyObjects() : problem

@@ -2,8 +2,9 @@ import { GenerateUpgradePlan } from '@capstan/api'
 import { fail, on, proceedWith } from '@capstan/extension'
 
 /**
- * Plans one step of the control plane for each minor version in between, such as `v1.35.0`, and one to the requested version. The plan
- * lists no steps of the workers, so core computes them. Core calls the hook again after each step of the control plane.
+ * Plans one step of the control plane for each minor version between the current and the requested version, such as `v1.35.0`, and a last
+ * step to the requested version. The plan lists no steps of the workers, so core computes them. Core calls the hook again after each step
+ * of the control plane.
  */
 export const generateUpgradePlan = on(GenerateUpgradePlan, { name: 'generate-upgrade-plan' }, ({ request }) => {
   const minorOf = (version: string): number => Number(/^v1\.(\d+)\./.exec(version)?.[1])

@@ -25,7 +25,7 @@ export const infraMachineProviderID: LiveCheck = {
           order >= first.order && read(recorded, 'InfraMachine', object, InfraMachineContract.providerID) !== id,
       )
       return [
-        observation({ ...first, field, expected: 'a string when provisioned is true', found: id, holds: isString }),
+        observation({ ...first, field, expected: 'a non-empty string when provisioned is true', found: id, holds: isString }),
         observation({
           ...(changed ?? first),
           field,
@@ -49,21 +49,24 @@ export const infraMachineAddresses = whenReady('InfraMachine', 'The shape of sta
   return [observation({ object, field: 'status.addresses', at, expected, found: addresses, holds })]
 })
 
-export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of the failure domain.', (object, at, recorded) =>
-  [InfraMachineContract.failureDomain, InfraMachineContract.specFailureDomain].flatMap((contractField) => {
-    const domain: unknown = read(recorded, 'InfraMachine', object, contractField)
-    if (domain === undefined) return []
-    const field = contractField.paths[contractVersionOf(recorded, 'InfraMachine')]
-    return [observation({ object, field, at, expected: 'a string', found: domain, holds: typeof domain === 'string' })]
-  }),
+export const infraMachineFailureDomain = whenReady(
+  'InfraMachine',
+  'The types of status.failureDomain and spec.failureDomain.',
+  (object, at, recorded) =>
+    [InfraMachineContract.failureDomain, InfraMachineContract.specFailureDomain].flatMap((contractField) => {
+      const domain: unknown = read(recorded, 'InfraMachine', object, contractField)
+      if (domain === undefined) return []
+      const field = contractField.paths[contractVersionOf(recorded, 'InfraMachine')]
+      return [observation({ object, field, at, expected: 'a string', found: domain, holds: typeof domain === 'string' })]
+    }),
 )
 
 /**
- * Checks that an InfraMachine is not provisioned at a mark, a named moment of the scenario. `precondition` describes what is missing at that
- * time, such as `while its Machine has no bootstrap data`.
+ * Declares a check that the InfraMachine `name` is not provisioned at `mark`, a named moment of the scenario `late`. `circumstance` describes
+ * this moment in the texts of the check, such as `while its Machine has no bootstrap data`.
  */
-export const waitsFor = (precondition: string, name: string, mark: string): LiveCheck => ({
-  looksAt: `An InfraMachine with an owner, ${precondition}.`,
+export const waitsFor = (circumstance: string, name: string, mark: string): LiveCheck => ({
+  looksAt: `An InfraMachine with an owner, ${circumstance}.`,
   scenario: 'late',
   contract: 'InfraMachine',
   run(recorded) {
@@ -76,7 +79,7 @@ export const waitsFor = (precondition: string, name: string, mark: string): Live
           object,
           field: InfraMachineContract.provisioned.paths[version],
           at,
-          expected: `not true ${precondition}`,
+          expected: `not true ${circumstance}`,
           found: isDone,
           holds: !isDone,
         })

@@ -1,5 +1,5 @@
 /**
- * Converts autoscalers between v2, the storage version, and v1. Fields that v1 does not have become annotations.
+ * Converts HorizontalPodAutoscalers between v2, the storage version, and v1. Fields that v1 does not have become annotations.
  * Upstream: pkg/apis/autoscaling/v1/conversion.go, v1.36.
  */
 import { isRecord, type UnknownObject } from '@capstan/kube'
@@ -118,7 +118,8 @@ const referenceOf = ({ kind, name, apiVersion }: Fields): Fields => withoutUndef
 /** Functions that convert each metric source; `containerResource` is converted like `resource`. */
 type Sources = { readonly [source in 'object' | 'pods' | 'resource' | 'external']: (fields: Fields) => Fields }
 
-const metric =
+/** Returns a function that converts a metric with `sources`. */
+const metricConverter =
   (sources: Sources) =>
   ({ type, object, pods, resource, containerResource, external }: Fields): Fields =>
     withoutUndefined({
@@ -130,7 +131,7 @@ const metric =
       external: external && withoutUndefined(sources.external(external)),
     })
 
-const specToV1 = metric({
+const specToV1 = metricConverter({
   object: ({ describedObject, metric, target }) => ({
     target: referenceOf(describedObject),
     metricName: metric.name,
@@ -157,7 +158,7 @@ const specToV1 = metric({
   }),
 })
 
-const statusToV1 = metric({
+const statusToV1 = metricConverter({
   object: ({ describedObject, metric, current }) => ({
     target: referenceOf(describedObject),
     metricName: metric.name,
@@ -186,7 +187,7 @@ const statusToV1 = metric({
 
 const identifier = (name: string, selector: unknown): Fields => withoutUndefined({ name, selector: selector ?? undefined })
 
-const specToV2 = metric({
+const specToV2 = metricConverter({
   object: ({ target, metricName, selector, targetValue, averageValue }) => ({
     describedObject: target,
     target: withoutUndefined({
@@ -216,7 +217,7 @@ const specToV2 = metric({
   }),
 })
 
-const statusToV2 = metric({
+const statusToV2 = metricConverter({
   object: ({ target, metricName, selector, currentValue: value, averageValue }) => ({
     describedObject: target,
     metric: identifier(metricName, selector),

@@ -12,22 +12,25 @@ describe('host processes on Windows', () => {
   const all =
     'spec: Invalid value: "": If pod contains any hostProcess containers then all containers must be HostProcess containers'
   const network = 'spec.hostNetwork: Invalid value: false: hostNetwork must be true if pod contains any hostProcess containers'
-  test.each<[object, string[]]>([
-    [{}, []],
-    [{ hostNetwork: true, securityContext: hostProcess(true) }, []],
-    [{ securityContext: hostProcess(true) }, [network]],
-    [{ hostNetwork: true, ...containers(hostProcess(true), {}) }, [all]],
-    [{ ...containers(hostProcess(true), hostProcess(false)) }, [all, network]],
+  test.each<[string, object, string[]]>([
+    ['are not required', {}, []],
+    ['are allowed with hostNetwork', { hostNetwork: true, securityContext: hostProcess(true) }, []],
+    ['are rejected without hostNetwork', { securityContext: hostProcess(true) }, [network]],
+    ['are rejected beside an ordinary container', { hostNetwork: true, ...containers(hostProcess(true), {}) }, [all]],
     [
+      'cause both errors without hostNetwork and beside an ordinary container',
+      containers(hostProcess(true), hostProcess(false)),
+      [all, network],
+    ],
+    [
+      'are rejected if a container contradicts its pod',
       { hostNetwork: true, securityContext: hostProcess(true), ...containers({}, hostProcess(false)) },
       [
         'spec.containers[1].securityContext.windowsOptions.hostProcess: Invalid value: false: pod hostProcess value must be identical if both are specified, was true',
         all,
       ],
     ],
-  ])('a pod with %j has the expected errors', (fields, expected) =>
-    expect(texts(hostProcessErrors('spec', spec(fields)))).toEqual(expected),
-  )
+  ])('%s', (_, fields, expected) => expect(texts(hostProcessErrors('spec', spec(fields)))).toEqual(expected))
 })
 
 test('a pod in a user namespace can neither share other namespaces of the host nor use block devices', () => {
@@ -40,20 +43,30 @@ test('a pod in a user namespace can neither share other namespaces of the host n
   )
 })
 
-describe('options of another operating system', () => {
+describe('a pod', () => {
   const windows = 'Forbidden: cannot be set for a windows pod'
   const linux = 'Forbidden: windows options cannot be set for a linux pod'
-  test.each<[object, string[]]>([
-    [{}, []],
-    [{ os: {} }, ['spec.os.name: Required value']],
-    [{ os: { name: 'plan9' } }, ['spec.os: Unsupported value: "plan9": supported values: "linux", "windows"']],
-    [{ os: { name: 'linux' }, securityContext: { runAsUser: 1 } }, []],
+  test.each<[string, object, string[]]>([
+    ['can omit its operating system', {}, []],
+    ['must name its operating system in `os`', { os: {} }, ['spec.os.name: Required value']],
     [
+      'cannot have an unknown operating system',
+      { os: { name: 'plan9' } },
+      ['spec.os: Unsupported value: "plan9": supported values: "linux", "windows"'],
+    ],
+    ['of Linux can set a user ID', { os: { name: 'linux' }, securityContext: { runAsUser: 1 } }, []],
+    [
+      'of Linux cannot have windowsOptions',
       { os: { name: 'linux' }, securityContext: hostProcess(false), ...containers({}, hostProcess(false)) },
       [`spec.securityContext.windowsOptions: ${linux}`, `spec.containers[1].securityContext.windowsOptions: ${linux}`],
     ],
-    [{ os: { name: 'windows' }, securityContext: { ...hostProcess(false), runAsNonRoot: true, sysctls: [] } }, []],
     [
+      'of Windows can have windowsOptions, runAsNonRoot, and an empty list of sysctls',
+      { os: { name: 'windows' }, securityContext: { ...hostProcess(false), runAsNonRoot: true, sysctls: [] } },
+      [],
+    ],
+    [
+      'of Windows cannot have fields that Windows does not support',
       {
         os: { name: 'windows' },
         hostUsers: true,
@@ -72,9 +85,7 @@ describe('options of another operating system', () => {
         'containers[0].securityContext.runAsUser',
       ].map((field) => `spec.${field}: ${windows}`),
     ],
-  ])('a pod with %j has the expected errors', (fields, expected) =>
-    expect(texts(platformErrors('spec', spec(fields)))).toEqual(expected),
-  )
+  ])('%s', (_, fields, expected) => expect(texts(platformErrors('spec', spec(fields)))).toEqual(expected))
 })
 
 describe('Windows options', () => {
@@ -90,13 +101,13 @@ describe('Windows options', () => {
     [long, ["runAsUserName's User length must not be longer than 104 characters"]],
     ['. .', ["runAsUserName's User cannot contain only periods or spaces"]],
     ['a:b', ['runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]']],
-  ])('the user name %j has the expected errors', (runAsUserName, expected) => {
+  ])('the user name %j has the errors %j', (runAsUserName, expected) => {
     expect(windowsOptionErrors('w', { runAsUserName }).map(({ text }) => text)).toEqual(
       expected.map((text) => `Invalid value: ${JSON.stringify(runAsUserName)}: ${text}`),
     )
   })
 
-  test('a group-managed service account needs a valid name and non-empty credentials of at most 64 KiB', () => {
+  test('a group-managed service account needs a valid name and a non-empty credential spec of at most 64 KiB', () => {
     expect(windowsOptionErrors('w', undefined)).toEqual([])
     expect(windowsOptionErrors('w', { gmsaCredentialSpec: 'x', gmsaCredentialSpecName: 'a.b' })).toEqual([])
     expect(texts(windowsOptionErrors('w', { gmsaCredentialSpec: '', gmsaCredentialSpecName: 'A' }))).toEqual([
@@ -122,7 +133,7 @@ describe('sysctls', () => {
     [{ hostIPC: true }, 'kernel.sem', [ipc]],
     [{ hostIPC: true }, 'fs.mqueue.x', [ipc]],
     [{ hostIPC: true }, 'kernel.sem2', []],
-  ])('a pod with %j has the expected errors for the sysctl %s', (fields, name, expected) => {
+  ])('a pod with %j and the sysctl %s has the errors %j', (fields, name, expected) => {
     expect(errorTextsOf(fields, name)).toEqual(expected.map((text) => `Invalid value: "${name}": ${text}`))
   })
 
