@@ -1,8 +1,9 @@
 /**
- * Creates, scales, upgrades and deletes sixty clusters in `capstan up`, while the suite causes random faults. By default, as in CI, it
- * causes faults for two minutes and takes about three; with `--all` it causes faults for thirty minutes. After each fault, every cluster
- * must reach its desired state, every acknowledged write must be stored, no object may be missing or exist twice, and memory and data
- * folder must be smaller than their limits. A printed seed determines changes and faults; CAPSTAN_SOAK_SEED repeats them.
+ * Creates, scales, upgrades and deletes clusters in `capstan up`, while the suite causes random faults. The desired state has at most
+ * sixty clusters. By default, as in CI, the suite causes faults for two minutes and takes about three; with `--all` it causes faults for
+ * thirty minutes. After each fault, every cluster must reach its desired state, every acknowledged write must be stored, no object may be
+ * missing or exist twice, and memory and data folder must be smaller than their limits. A seed, which the suite prints, determines changes
+ * and faults. To repeat them, set CAPSTAN_SOAK_SEED to the printed seed.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -45,7 +46,8 @@ export const soakSuite: Suite = {
   run,
 }
 
-const Clusters = 60
+/** Maximum number of Clusters in the desired state. */
+const MaxClusters = 60
 const namespace = 'soak'
 const Versions = ['v1.33.0', 'v1.34.0', 'v1.35.0']
 /** Size of the disk in megabytes, if it is a separate file system: several times the size of all clusters' state. */
@@ -54,8 +56,9 @@ const DiskSize = 512
 const MaxMemory = 700
 const MaxStored = 128
 /**
- * Seconds in which memory must become smaller than its limit after all clusters have reached their desired state. After a flood, memory
- * exceeds the limit until V8 returns it to the system: 100 s after the last garbage collection, or earlier if the process is idle.
+ * Seconds in which memory must become smaller than its limit after all clusters have reached their desired state. After a flood of
+ * requests, memory exceeds the limit until V8 returns it to the system: 100 s after the last garbage collection, or earlier if the process
+ * is idle.
  */
 const MemoryPatience = 150
 /** Seconds after which the requests of a flood are aborted, so that a flood does not last longer on a busy machine. */
@@ -74,7 +77,7 @@ async function run({ all = false }: SuiteOptions = {}): Promise<Outcome> {
   console.log(`seed ${seed} (CAPSTAN_SOAK_SEED), faults occur for ${length / minutes(1)} minutes`)
   const base = mkdtempSync(join(tmpdir(), 'capstan-soak-'))
   const disk = await smallDisk(join(base, 'disk'), DiskSize)
-  console.log(`the disk is ${disk.kind}`)
+  console.log(`disk: ${disk.kind}`)
   const server = new Server(base, disk)
   const checks = new Checks()
   try {
@@ -190,7 +193,7 @@ class Soak {
     await createClass(context)
     await this.#startExtension()
     try {
-      await this.#change(Clusters)
+      await this.#change(MaxClusters)
       if (!(await this.#checkState('created'))) return
       const end = performance.now() + length
       for (let remaining: string[] = []; performance.now() < end; ) {
@@ -305,15 +308,15 @@ class Soak {
   }
 
   /**
-   * Makes at most `count` random changes, one after another: creates Clusters while there are fewer than `Clusters`, otherwise deletes,
-   * scales or upgrades one.
+   * Makes at most `count` random changes, one after another: creates a Cluster if fewer than `MaxClusters` are desired, otherwise
+   * deletes, scales or upgrades one.
    */
   async #change(count: number): Promise<void> {
     for (let change = 0; change < count; change++) {
       const names = [...this.#desired.keys()]
       const name = oneOf(names, this.#random.changes)
       const chance = this.#random.changes.next()
-      if (names.length < Clusters) await this.#create()
+      if (names.length < MaxClusters) await this.#create()
       else if (chance < 0.4) {
         await this.#persist(() => this.#remove(name))
         this.#desired.delete(name)
@@ -372,7 +375,7 @@ class Soak {
   }
 
   /**
-   * Waits until all clusters have their desired state, then checks stored writes, memory and data folder.
+   * Waits until all clusters have their desired state, at most `Patience` seconds, then checks stored writes, memory and data folder.
    *
    * @returns whether all clusters have reached their desired state
    */
@@ -423,7 +426,8 @@ class Soak {
       const cluster = clusters.find(({ metadata }) => metadata.name === name)
       const ownMachines = ofCluster(machines, name) as Machine[]
       if (!cluster) problems.push(`${name} is lost`)
-      else if (!isTrue(cluster, 'Available') || !isTrue(cluster, 'TopologyReconciled')) problems.push(`${name} is not Available`)
+      else if (!isTrue(cluster, 'Available') || !isTrue(cluster, 'TopologyReconciled'))
+        problems.push(`${name} is not Available, or not TopologyReconciled`)
       if (cluster?.spec.topology?.version !== version) problems.push(`${name} has lost its version ${version}`)
       const desiredMachines = ownMachines.filter((machine) => machine.spec.version === version && isTrue(machine, 'Available'))
       if (desiredMachines.length !== workers + 1 || ownMachines.length !== workers + 1)

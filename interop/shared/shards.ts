@@ -1,4 +1,4 @@
-/** Namespaces and Leases of core managers that share the work of one API server. */
+/** Helpers for tests in which several core managers divide the namespaces of one API server into shards. Each shard has a Lease. */
 import { shardLease, shardOf } from '@capstan/controller'
 import type { Lease } from '@capstan/kube'
 

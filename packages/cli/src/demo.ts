@@ -26,15 +26,18 @@ export interface DemoChanges {
   /** Whether maxSurge is 0, so that no Machine is created before another one is deleted or updated in place. */
   readonly noSurge: { readonly workers: boolean; readonly controlPlane: boolean }
   /**
-   * Handlers of ValidateTopology that core does not call. Each patch names one handler of GeneratePatches and at most one of
-   * ValidateTopology; these are the handlers of ValidateTopology that remain.
+   * Handlers of ValidateTopology that core does not call, because no patch names them. `patches` has one patch for each handler of
+   * GeneratePatches, and a patch names at most one handler of ValidateTopology.
    */
   readonly uncalled: readonly string[]
 }
 
 const noChanges: DemoChanges = { patches: [], noSurge: { workers: false, controlPlane: false }, uncalled: [] }
 
-/** Creates the ClusterClass with its templates, and the Cluster, if they are missing. Existing objects keep the user's changes. */
+/**
+ * Creates the ClusterClass with its templates if the ClusterClass is missing, waits until it is reconciled, and creates the Cluster if it
+ * is missing. Does not change an existing ClusterClass or Cluster.
+ */
 export async function bringUpDemo(client: Client, signal: AbortSignal, changes = noChanges): Promise<void> {
   if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) {
     await applyFile(client, 'class.yaml', (object) => {
@@ -54,7 +57,10 @@ export async function bringUpDemo(client: Client, signal: AbortSignal, changes =
   })
 }
 
-/** Applies the demo ClusterClass with these changes, and removes earlier changes. Templates are immutable, so they are not applied. */
+/**
+ * Applies the demo ClusterClass with these changes, and removes earlier changes. Does not apply the templates, which are immutable, and so
+ * ignores `noSurge.controlPlane`.
+ */
 export const applyDemoClass = (client: Client, changes: DemoChanges): Promise<void> =>
   applyFile(client, 'class.yaml', (object) => (object.kind === 'ClusterClass' ? changedClass(object, changes) : undefined))
 

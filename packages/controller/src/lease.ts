@@ -1,7 +1,7 @@
 /**
- * Decides the next step of a candidate for a Lease. Pure. Timestamps in a Lease come from another clock. Therefore the caller,
- * which has observed the Lease with a local clock, determines whether it has expired. Upstream: tools/leaderelection of
- * client-go, v0.36.
+ * Decides the next step of a candidate for a Lease. Pure. The timestamps in a Lease are from the clock of its holder. Therefore the caller,
+ * which has observed the Lease with a local clock, determines whether the Lease has expired. Upstream: tools/leaderelection of client-go,
+ * v0.36.
  */
 import { type Lease, seconds } from '@capstan/kube'
 
@@ -11,18 +11,21 @@ export interface LeaseTerms {
   readonly leaseDuration: number
   /** How long the holder leads without a successful renewal. */
   readonly renewDeadline: number
-  /** Time between two attempts of a candidate. */
+  /** Time between two attempts of the holder to renew the Lease. Other candidates wait longer between attempts; see `RetryJitter`. */
   readonly retryPeriod: number
 }
 
 export const defaultLeaseTerms: LeaseTerms = { leaseDuration: seconds(15), renewDeadline: seconds(10), retryPeriod: seconds(2) }
 
-/** Candidates wait for the retry period and, in addition, a random time of up to this multiple of it. */
+/**
+ * Between two attempts, a candidate that does not hold the Lease waits for `retryPeriod` and, in addition, for a random time of up to
+ * `RetryJitter` times `retryPeriod`.
+ */
 export const RetryJitter = 1.2
 
 /**
  * Validates the terms of a Lease.
- * @throws Error with client-go's text when a holder could notice the loss of its Lease too late, or `retryPeriod` is not positive
+ * @throws Error with client-go's text unless `leaseDuration` > `renewDeadline` > `RetryJitter` × `retryPeriod` > 0
  */
 export function checkLeaseTerms({ leaseDuration, renewDeadline, retryPeriod }: LeaseTerms): void {
   if (leaseDuration <= renewDeadline) throw new Error('leaseDuration must be greater than renewDeadline')
@@ -42,6 +45,7 @@ export interface Candidate {
   /** Unique to each process ever started. */
   readonly identity: string
   readonly terms: LeaseTerms
+  /** Milliseconds since the Unix epoch. */
   readonly now: number
   /** Whether the Lease has stayed unchanged for its own duration. */
   readonly hasExpired: boolean

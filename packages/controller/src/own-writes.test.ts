@@ -35,7 +35,7 @@ test('waitUntilCached() resolves when the cache contains the created object', as
   expect(writes.waitUntilCached()).toBeUndefined()
 })
 
-test('newest() returns the result of a write until the watch delivers an event of the revision of the write or of a later one', async () => {
+test('newest() returns the result of a write only until the watch reaches the revision of the write', async () => {
   const { informer, writes } = await startWithInformer()
   const created = await writes.client.create(ConfigMap, { metadata: key })
   await writes.waitUntilCached()

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { timeProblem } from './go-time.ts'
 
-const time = '2006-01-02T15:04:05Z07:00'
-const microTime = '2006-01-02T15:04:05.000000Z07:00'
+const timeLayout = '2006-01-02T15:04:05Z07:00'
+const microTimeLayout = '2006-01-02T15:04:05.000000Z07:00'
 
 // Expected errors: time.Parse of Go 1.25.
-describe('a Time', () => {
+describe('timeProblem of a Time', () => {
   test.each(['2024-02-29T00:00:00Z', '2024-01-01T23:59:59.123Z', '2024-01-01T00:00:00+23:59', '0000-02-29T00:00:00Z'])(
-    'may be %s',
+    'accepts %s',
     (text) => expect(timeProblem(text, false)).toBeUndefined(),
   )
 
@@ -25,25 +25,29 @@ describe('a Time', () => {
     ['2024-01-01T00:00:00+25:00', ': time zone offset hour out of range'],
     ['2024-01-01T00:00:00+01:61', ': time zone offset minute out of range'],
     ['2024-01-01T00:00:00ZZ', ': extra text: "Z"'],
-    ['', ` as "${time}": cannot parse "" as "2006"`],
-    ['yesterday', ` as "${time}": cannot parse "yesterday" as "2006"`],
-    ['2024-01-01', ` as "${time}": cannot parse "" as "T"`],
-    ['2024-1-1T00:00:00Z', ` as "${time}": cannot parse "1-1T00:00:00Z" as "01"`],
-    ['2024-01-01t00:00:00Z', ` as "${time}": cannot parse "t00:00:00Z" as "T"`],
-    ['2024-01-01T00:00:00z', ` as "${time}": cannot parse "z" as "Z07:00"`],
-    ['2024-01-01T00:00:00.Z', ` as "${time}": cannot parse ".Z" as "Z07:00"`],
-  ])('is not %s', (text, problem) => expect(timeProblem(text, false)).toBe(`parsing time ${JSON.stringify(text)}${problem}`))
+    ['', ` as "${timeLayout}": cannot parse "" as "2006"`],
+    ['yesterday', ` as "${timeLayout}": cannot parse "yesterday" as "2006"`],
+    ['2024-01-01', ` as "${timeLayout}": cannot parse "" as "T"`],
+    ['2024-1-1T00:00:00Z', ` as "${timeLayout}": cannot parse "1-1T00:00:00Z" as "01"`],
+    ['2024-01-01t00:00:00Z', ` as "${timeLayout}": cannot parse "t00:00:00Z" as "T"`],
+    ['2024-01-01T00:00:00z', ` as "${timeLayout}": cannot parse "z" as "Z07:00"`],
+    ['2024-01-01T00:00:00.Z', ` as "${timeLayout}": cannot parse ".Z" as "Z07:00"`],
+  ])('returns the error of Go for %j', (text, problem) =>
+    expect(timeProblem(text, false)).toBe(`parsing time ${JSON.stringify(text)}${problem}`),
+  )
 })
 
-describe('a MicroTime', () => {
-  test('has six digits after the second', () => expect(timeProblem('2024-01-01T00:00:00.123456Z', true)).toBeUndefined())
+describe('timeProblem of a MicroTime', () => {
+  test('accepts six digits after the second', () => expect(timeProblem('2024-01-01T00:00:00.123456Z', true)).toBeUndefined())
 
   test.each([
     ['2024-02-30T00:00:00.123456Z', ': day out of range'],
     ['2024-01-01T24:00:00Z', ': hour out of range'],
     ['2024-01-01T00:00:00.123456+25:00', ': time zone offset hour out of range'],
-    ['2024-01-01T00:00:00Z', ` as "${microTime}": cannot parse "Z" as ".000000"`],
-    ['2024-02-30T00:00:00.123Z', ` as "${microTime}": cannot parse ".123Z" as ".000000"`],
-    ['2024-01-01T00:00:00.1234567Z', ` as "${microTime}": cannot parse "7Z" as "Z07:00"`],
-  ])('is not %s', (text, problem) => expect(timeProblem(text, true)).toBe(`parsing time ${JSON.stringify(text)}${problem}`))
+    ['2024-01-01T00:00:00Z', ` as "${microTimeLayout}": cannot parse "Z" as ".000000"`],
+    ['2024-02-30T00:00:00.123Z', ` as "${microTimeLayout}": cannot parse ".123Z" as ".000000"`],
+    ['2024-01-01T00:00:00.1234567Z', ` as "${microTimeLayout}": cannot parse "7Z" as "Z07:00"`],
+  ])('returns the error of Go for %j', (text, problem) =>
+    expect(timeProblem(text, true)).toBe(`parsing time ${JSON.stringify(text)}${problem}`),
+  )
 })

@@ -104,11 +104,11 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       aggregates: [Machine],
       watches: [
         watches(Cluster, ofCluster(localControlPlanesByCluster), relevantClusterChange),
-        // Deletion waits for the last worker.
+        // The deletion of a LocalControlPlane waits for the last worker Machine.
         watches(Machine, sameCluster(localControlPlanesByCluster), isGone),
         // Users may provide and replace certificates in Secrets with any owner, and without the label that the manager's event filter
         // requires. The filter therefore applies only to the control planes.
-        { ...watches(Secret, sameCluster(localControlPlanesByCluster), isClusterSecretOf), filter: 'keys' },
+        { ...watches(Secret, sameCluster(localControlPlanesByCluster), isClusterSecretEvent), filter: 'keys' },
         // Events of these kinds trigger no reconcile: reconciles read bootstrap configs, and the API versions of kinds, from the cache.
         watches(LocalBootstrapConfig, () => []),
         watches(CustomResourceDefinition, () => []),
@@ -149,7 +149,7 @@ const poolOf = ({ metadata }: LocalMachine) =>
 
 const isPooled = (object: KubeObject | undefined): boolean => object?.metadata.labels?.[MachinePoolNameLabel] !== undefined
 
-const isClusterSecretOf = ({
+const isClusterSecretEvent = ({
   previous,
   object,
 }: {

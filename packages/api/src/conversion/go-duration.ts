@@ -64,7 +64,7 @@ function decimal(value: bigint, scale: bigint): string {
 
 const MaxSeconds = 2 ** 31 - 1
 
-/** Converts a duration to whole seconds, truncated, and at most the largest 32-bit integer. Upstream: ConvertToSeconds. */
+/** Converts a duration to whole seconds, truncated, and at most the largest signed 32-bit integer. Upstream: ConvertToSeconds. */
 export function secondsOf(duration: string): number {
   const seconds = Number(parseDuration(duration) / units.s!)
   return Math.min(seconds, MaxSeconds)

@@ -111,7 +111,7 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
     '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}',
   ],
   [
-    'the rule of the user is for this subresource of all resources',
+    'the rule of the user grants the requested subresource of all resources',
     [rule('', '*/scale', 'get')],
     [rule('', 'deployments/scale', 'get')],
     '',

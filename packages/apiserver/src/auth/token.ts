@@ -14,7 +14,7 @@ export type TokenResult =
    */
   | { readonly kind: 'rejected'; readonly reason: string }
 
-/** Authenticates a token that is valid for any of `audiences`. */
+/** Authenticates a token, which must be valid for at least one of `audiences`. */
 export type AuthenticateToken = (token: string, audiences: readonly string[]) => TokenResult
 
 /** User of a static token. */

@@ -1,6 +1,6 @@
 /**
- * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: all lists and watches that send an object
- * share its cached bytes. Bytes without apiVersion and kind, for built-in lists, are cached separately. The bytes of packed objects, which
+ * Encodes objects as JSON bytes. The bytes of a frozen object, such as a stored object, are cached: all lists and watches that send the
+ * object share them. Bytes without apiVersion and kind, for built-in lists, are cached separately. The bytes of packed objects, which
  * the store keeps as JSON text, are not cached.
  */
 import { inPieces, isLong, writeJSON, writingJSON } from '@capstan/kube'
@@ -46,7 +46,10 @@ export function* listParts({ items, ...list }: ObjectList, { typedItems = true }
   yield joinParts(parts)
 }
 
-/** Size at which a part ends, small enough that the allocator reuses the memory of one part for the next. */
+/**
+ * Size at which a part ends, in bytes (of packed objects: in UTF-16 code units). Small enough that the allocator reuses the memory of one
+ * part for the next.
+ */
 const PartSize = 64 * 1024
 
 const joinParts = (parts: readonly (Buffer | string)[]): Buffer =>

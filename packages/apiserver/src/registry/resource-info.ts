@@ -40,7 +40,7 @@ export interface GoType {
 export interface ResourceInfo extends Resource {
   /** Absent for custom resources. */
   readonly goType?: GoType
-  /** Path in etcd under which upstream stores the resource, where that is not its plural. */
+  /** Path in etcd under which upstream stores the resource; absent if the path is the plural name. */
   readonly storagePath?: string
   /** Name of the resource in the store, the same for all its versions. */
   readonly storage: string
@@ -75,8 +75,8 @@ export interface ResourceInfo extends Resource {
 /**
  * Converts the object to the version of `info` without a conversion webhook; `Converter.convert` calls webhooks. A built-in kind is
  * converted by its `convertFrom`, if any. For a custom resource, sets the apiVersion, prunes fields that the version lacks, and adds
- * defaults that the storage version gained after the object was written. Returns the object itself if nothing changes. The
- * result for a stored object is always the same object, so caches can share it.
+ * defaults that the storage version gained after the object was written. Returns the object itself if nothing changes.
+ * Repeated calls with the same stored object return the same result, so that caches can use the result as a key.
  */
 export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): T {
   if (!info.defaultsOnRead && object.apiVersion === info.apiVersion) return object
@@ -87,7 +87,7 @@ export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): 
   let view = views.get(object)
   if (!view) {
     const unpacked = cacheKey(object)
-    // An unpacked object that `markDefaulted` has recorded has all its defaults.
+    // A packed object has all its defaults if `markDefaulted` has recorded the object from which it was packed.
     view = unpacked && unpacked !== object && views.get(unpacked as KubeObject) === unpacked ? object : viewOf(info, object)
     views.set(object, view)
   }

@@ -37,7 +37,7 @@ export interface InPlaceRollout {
   readonly isUpdating: boolean
 }
 
-/** A set to scale, with the reason. */
+/** A set to scale, with the reasons. */
 export interface Scale {
   readonly set: string
   readonly from: number
@@ -80,5 +80,5 @@ export const planText = (scales: readonly Scale[]): string[] =>
 export const sum = (sets: readonly SetCounts[], count: (set: SetCounts) => number): number =>
   sets.reduce((total, set) => total + count(set), 0)
 
-/** Returns the larger of the desired and the existing number of Machines: those not created yet and those being deleted count. */
+/** Returns the larger of the desired and the existing number of Machines: Machines that are not created yet or being deleted count. */
 export const machinesOf = ({ desired, existing }: SetCounts): number => Math.max(desired, existing)

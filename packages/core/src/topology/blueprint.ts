@@ -1,4 +1,7 @@
-/** Reads the blueprint of a Cluster: its class and the templates that the class refers to. */
+/**
+ * Reads the blueprint of a Cluster: its topology, its ClusterClass, and the templates of the ClusterClass for the infrastructure cluster,
+ * the control plane, bootstrap data and machines.
+ */
 import type {
   Cluster,
   ClusterTopology,
@@ -24,6 +27,7 @@ import type { External, TemplateRef } from '../external/get.ts'
 import { classKeyOf } from '../indexes.ts'
 import { concernedClusters } from './concerned-clusters.ts'
 
+/** The topology of a Cluster, with its ClusterClass and the templates of the ClusterClass. */
 export interface Blueprint {
   readonly topology: ClusterTopology
   readonly class: ClusterClass
@@ -32,12 +36,12 @@ export interface Blueprint {
     readonly class: ControlPlaneClass
     readonly topology: ControlPlaneTopology
     readonly template: External
-    /** Present when the class runs the control plane on Machines. */
+    /** Absent when the class does not run the control plane on Machines. */
     readonly machineTemplate: External | undefined
   }
-  /** MachineDeployment classes, by name. */
+  /** MachineDeployment classes with their templates, by name of the class. */
   readonly machineDeployments: ReadonlyMap<string, MachineDeploymentBlueprint>
-  /** MachinePool classes, by name. */
+  /** MachinePool classes with their templates, by name of the class. */
   readonly machinePools: ReadonlyMap<string, MachinePoolBlueprint>
 }
 
@@ -53,14 +57,17 @@ export interface MachineDeploymentBlueprint {
   readonly infrastructure: External
 }
 
-/** Error for a topology that waits for a change of a watched object, which the message names. A retry does not help. */
+/**
+ * Error for a topology that cannot be reconciled until a watched object changes, such as its ClusterClass or a template. An earlier retry
+ * does not help.
+ */
 export class NotReadyYet extends Error {
   override readonly name = 'NotReadyYet'
 }
 
 /**
- * Returns the class of a managed Cluster.
- * @throws NotReadyYet while the class does not exist, or the class controller has not observed its current generation successfully
+ * Returns the ClusterClass of a Cluster with a topology.
+ * @throws NotReadyYet while the ClusterClass does not exist, or its controller has not successfully observed its current generation
  */
 export async function observeClass(cluster: Cluster, { cache }: Pick<ReconcileContext, 'cache'>): Promise<ClusterClass> {
   const key = classKeyOf(cluster)
@@ -86,7 +93,10 @@ export function classProblem({ metadata, status = {} }: ClusterClass): string | 
   return `ClusterClass.status.observedGeneration must be ${generation}, but is ${observed}`
 }
 
-/** Reads every template of the class, and watches them for changes. */
+/**
+ * Reads the templates of the ClusterClass, and watches their kinds for changes.
+ * @throws NotReadyYet while a template does not exist
+ */
 export async function observeBlueprint(
   topology: ClusterTopology,
   clusterClass: ClusterClass,
@@ -142,14 +152,14 @@ export async function observeBlueprint(
   }
 }
 
-/** Returns the MachineDeployment class with this name. @throws Error when the ClusterClass has none */
+/** Returns the MachineDeployment class with this name, and its templates. @throws Error when the ClusterClass has none */
 export function blueprintOf({ machineDeployments, class: clusterClass }: Blueprint, name: string): MachineDeploymentBlueprint {
   const blueprint = machineDeployments.get(name)
   if (!blueprint) throw new Error(`MachineDeployment class ${name} not found in ClusterClass ${keyText(keyOf(clusterClass))}`)
   return blueprint
 }
 
-/** Returns the MachinePool class with this name. @throws Error when the ClusterClass has none */
+/** Returns the MachinePool class with this name, and its templates. @throws Error when the ClusterClass has none */
 export function poolBlueprintOf({ machinePools, class: clusterClass }: Blueprint, name: string): MachinePoolBlueprint {
   const blueprint = machinePools.get(name)
   if (!blueprint) throw new Error(`MachinePool class ${name} not found in ClusterClass ${keyText(keyOf(clusterClass))}`)

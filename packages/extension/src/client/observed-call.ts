@@ -1,4 +1,7 @@
-/** The result of one call over the network, which observers receive, such as metrics and tapes (recordings of calls). */
+/**
+ * One call of an extension with its result, as observers receive it. Observers are, for example, metrics and tapes (recordings of
+ * calls).
+ */
 import type { Hook } from '@capstan/api'
 import type { HookFailureCode } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'

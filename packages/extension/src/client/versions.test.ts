@@ -1,7 +1,7 @@
 import type { ExtensionConfig } from '@capstan/api'
 import { createCatalog, defineHook, hookCatalog, newerVersion, retryResponse } from '@capstan/api'
 import { s, silent, VirtualClock } from '@capstan/kube'
-import { expect, it, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { holdFor } from '../author/answer.ts'
 import { createExtensionClient } from './client.ts'
 import { defineExtension, on } from '../author/define-extension.ts'
@@ -47,7 +47,7 @@ const resizeOld = defineHook({
   response: retryResponse,
   newer: newerVersion(resizeNew, {
     requestDown({ gigabytes }) {
-      if (gigabytes < 1) throw new Error('a size below 1 GB has no name')
+      if (gigabytes < 1) throw new Error('gigabytes must be at least 1')
       return { size: `${gigabytes}Gi` }
     },
     responseUp: (response: { status: 'Success'; retryAfterSeconds: number }) => response,
@@ -75,7 +75,7 @@ async function clientOf(extension: ReturnType<typeof defineExtension>) {
   return client
 }
 
-it('converts requests for a handler of an old version, and its responses', async () => {
+test('the client converts requests to a handler of an old version, and the responses of the handler', async () => {
   const requests: object[] = []
   const handlers = [
     on(releaseOld, { name: 'old' }, ({ request }) => {
@@ -107,12 +107,12 @@ test('a call fails if its request cannot be converted to the old version', async
   const client = await clientOf(defineExtension({ name: 'x', handlers }))
   await expect(client.callAll(resizeNew, volume, { gigabytes: 0 })).rejects.toThrow(
     'failed to call extension handlers for hook "BeforeVolumeResize.hooks.example.com": failed to call extension handler "old.x": ' +
-      'http call failed: failed to convert request from hooks.example.com/v1beta1 to hooks.example.com/v1alpha1: a size below 1 GB has no name',
+      'http call failed: failed to convert request from hooks.example.com/v1beta1 to hooks.example.com/v1alpha1: gigabytes must be at least 1',
   )
   expect(await client.callAll(resizeNew, volume, { gigabytes: 2 })).toMatchObject({ status: 'Success', retryAfterSeconds: 1 })
 })
 
-test('hooks of a provider are also served below a path prefix', async () => {
+test('the server serves hooks of a provider below a path prefix', async () => {
   const serve = extensionServer(defineExtension({ name: 'x', handlers: [on(releaseNew, { name: 'new' }, () => holdFor(1, ''))] }))
   const url = 'https://x/some/prefix/hooks.example.com/v1/beforevolumerelease/new'
   const response = await serve(new Request(url, { method: 'POST', body: '{"volume":{"pool":"fast","id":"7"}}' }))

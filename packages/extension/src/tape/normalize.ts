@@ -31,7 +31,8 @@ const normalizeText = (text: string): string =>
     .replace(/(?:-[bcdfghjklmnpqrstvwxz2456789]{5})+\b/g, '-<suffix>')
 
 /**
- * Maps uids, times and names of one request to the values of a similar request, so that a response to the first fits the second.
+ * Maps strings of the request `from` to the strings at the same places of the request `to`, where they differ only in UUIDs, times or
+ * suffixes of generated names. With these replacements, `replaceValues` turns a response to `from` into a response to `to`.
  */
 export function valueMapping(from: unknown, to: unknown, replacements = new Map<string, string>()): ReadonlyMap<string, string> {
   if (typeof from === 'string' && typeof to === 'string') {

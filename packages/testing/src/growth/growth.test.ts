@@ -1,8 +1,8 @@
 /**
- * Tests that the steps of work in the API server at most double, or little more (`MaxPerDoubling`), when the input doubles. Steps are
- * executed blocks of code, and elements that built-in functions visit.
- * `npm test` measures a sample of the cases with `create`, `npm run interop -- growth` all cases with all requests of
- * `verbs.ts`.
+ * Tests that the work of the API server grows linearly with its input, or little faster (`MaxPerDoubling`). Work is counted in steps:
+ * executed blocks of code, and elements that built-in functions visit. In each case of `cases.ts`, one list, map or string of an object
+ * grows. `npm test` measures the request `create` with a sample of the cases; `npm run interop -- growth` measures all requests of
+ * `verbs.ts` with all cases.
  */
 import { providerKinds } from '@capstan/lab'
 import { customResourceDefinition } from '@capstan/kube'
@@ -25,7 +25,7 @@ test.each(workOutsideRequests)('work grows linearly: %s', async (name, work) => 
 test('growthProblems reports quadratic work', async () => {
   const work = (size: number) => {
     const list = Array.from({ length: size }, (_, index) => ({ name: `n${index}` }))
-    return list.map(({ name }) => list.find((one) => one.name === name))
+    return list.map(({ name }) => list.find((item) => item.name === name))
   }
   expect(growthProblems([await measureGrowth('a scan for each item', work)])).toHaveLength(1)
 })
@@ -53,8 +53,8 @@ if (measuresAllCases) {
   )
 }
 
-async function check(server: ApiServer, some: readonly GrowthCase[], verbs: 'create' | 'all'): Promise<void> {
+async function check(server: ApiServer, checkedCases: readonly GrowthCase[], verbs: 'create' | 'all'): Promise<void> {
   const problems: string[] = []
-  for (const one of some) problems.push(...growthProblems(await measureVerbs(server, one, verbs)))
+  for (const growthCase of checkedCases) problems.push(...growthProblems(await measureVerbs(server, growthCase, verbs)))
   expect(problems).toEqual([])
 }

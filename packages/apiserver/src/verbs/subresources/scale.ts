@@ -83,7 +83,7 @@ async function writeReplicas(
   server: ServerContext,
   context: RequestContext,
   paths: ScaleSubresource,
-  replaces: boolean,
+  isUpdate: boolean,
   requestedScale: (current: UnknownObject) => Record<string, unknown>,
 ): Promise<KubeObject> {
   const scaled = await modify(server, context, {
@@ -95,13 +95,13 @@ async function writeReplicas(
     },
     apply(current) {
       const scaleContext = { ...context, info: server.registry.scaleFor(context.info) }
-      const requested = decode(scaleContext, requestedScale(current), replaces ? 'body' : 'patch')
+      const requested = decode(scaleContext, requestedScale(current), isUpdate ? 'body' : 'patch')
       const replicas = replicasOf(requested)
       const object = draft(current)
       setPath(object, paths.specReplicasPath, replicas)
       const { resourceVersion, uid } = requested.metadata as Partial<KubeObject['metadata']>
       if (resourceVersion) object.metadata.resourceVersion = resourceVersion
-      if (uid && replaces) object.metadata.uid = uid
+      if (uid && isUpdate) object.metadata.uid = uid
       if (context.info.builtin && replicas < 0) {
         const error = invalid('spec.replicas', replicas, 'must be greater than or equal to 0')
         throw invalidObject({ group: 'autoscaling', kind: 'Scale' }, current.metadata.name, [error])

@@ -109,7 +109,7 @@ describe('MachineDrainRules', () => {
     expect(applies(aRule('b', skip), aRule('c', skip), aRule('a', skip))).toEqual(['a', 'b', 'c'])
   })
 
-  test('fail the drain if one rule of the namespace has an invalid selector', () => {
+  test('with invalid selectors fail the drain, with an error for each rule', () => {
     const invalid = { key: 'os', operator: 'Like', values: ['linux'] }
     const first = aRule('first', { ...skip, machines: [{ selector: { matchExpressions: [invalid] } }] })
     const second = aRule('second', { ...skip, pods: [{ namespaceSelector: { matchExpressions: [invalid] } }] })

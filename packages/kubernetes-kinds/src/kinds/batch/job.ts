@@ -38,7 +38,7 @@ export const jobs: BuiltinKind<Job> = {
     selectorColumn((o) => at(o, 'spec', 'selector')),
   ],
   default(job) {
-    const { metadata, spec } = job
+    const { spec } = job
     defaultJobTemplate(spec)
     if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1
     spec.parallelism ??= 1
@@ -47,7 +47,7 @@ export const jobs: BuiltinKind<Job> = {
     spec.suspend ??= false
     spec.podReplacementPolicy ??= spec.podFailurePolicy ? 'Failed' : 'TerminatingOrFailed'
     spec.manualSelector ??= false
-    copyPodLabels(job, metadata.labels)
+    copyPodLabels(job)
   },
   prepare(job, old, { subresource }) {
     if (subresource !== undefined || old || job.spec.manualSelector) return
@@ -61,7 +61,7 @@ export const jobs: BuiltinKind<Job> = {
     spec.selector = { ...spec.selector, matchLabels: inOrder({ [uidLabel]: metadata.uid!, ...spec.selector?.matchLabels })! }
     // The labels of the template include the name of the job. If the name is not a valid label value, validation reports it for the
     // template, and the labels are not copied to the job.
-    if (labelValueProblems(metadata.name).length === 0) copyPodLabels(job, metadata.labels)
+    if (labelValueProblems(metadata.name).length === 0) copyPodLabels(job)
   },
   warnings: (job, old) => [
     ...(old ? [] : podNameWarnings(job)),
@@ -77,9 +77,9 @@ export const jobs: BuiltinKind<Job> = {
 }
 
 /** Copies the labels of the pod template to a job without labels. */
-function copyPodLabels({ metadata, spec }: Job, labels: { readonly [key: string]: string } | undefined): void {
+function copyPodLabels({ metadata, spec }: Job): void {
   const podLabels = spec.template.metadata.labels
-  if (podLabels && Object.keys(labels ?? {}).length === 0) metadata.labels = { ...podLabels }
+  if (podLabels && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = { ...podLabels }
 }
 
 function stateOf(job: UnknownObject): string {

@@ -119,7 +119,7 @@ function quotaAmounts(field: string, amounts: Amounts = {}): FieldError[] {
   })
 }
 
-/** Formats the used and the allowed amounts of some resources. Upstream: printResourceQuota. */
+/** Formats the used and the allowed amounts of the resources whose names `includes` accepts. Upstream: printResourceQuota. */
 function usage(quota: UnknownObject, includes: (name: string) => boolean): string {
   const hard = (at(quota, 'status', 'hard') ?? {}) as Amounts
   const used = (at(quota, 'status', 'used') ?? {}) as Amounts

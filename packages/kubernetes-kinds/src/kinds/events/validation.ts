@@ -32,7 +32,7 @@ function shortTextErrors(field: string, text: string): FieldError[] {
   return Buffer.byteLength(text) > 128 ? [invalid(field, '', 'can have at most 128 characters')] : []
 }
 
-/** Returns further errors for a new Event of `events.k8s.io`, which has been converted to the core group. */
+/** Returns the errors, besides those of `commonErrors`, for a new Event of `events.k8s.io` that has been converted to the core group. */
 export function newEventErrors(event: Event): FieldError[] {
   const { type = '', eventTime, firstTimestamp, lastTimestamp, count, source } = event
   const unset = (field: string, value: unknown): FieldError[] => (value ? [invalid(field, '', 'needs to be unset')] : [])
@@ -71,7 +71,10 @@ const immutableFields = [
   'reportingInstance',
 ] as const
 
-/** Returns further errors for an update of an Event of `events.k8s.io`. The update may change only the series. */
+/**
+ * Returns the errors, besides those of `commonErrors`, for an update of an Event of `events.k8s.io`. Apart from metadata, the update may
+ * change only the series.
+ */
 export function changedEventErrors(event: Event, old: Event): FieldError[] {
   const isSameSeries = immutable('series', event.series, old.series).length === 0
   return [

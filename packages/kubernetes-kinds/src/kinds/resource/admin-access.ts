@@ -1,5 +1,6 @@
 /**
- * Rejects admin access to devices, which gives access even to devices in use, except in namespaces with a label that administrators set.
+ * Rejects admin access to devices, except in namespaces with a label that administrators set. Admin access includes devices that are
+ * already in use.
  */
 import { type FieldError, forbidden } from '@capstan/kube'
 import type { WriteServices } from '@capstan/apiserver/kinds'
@@ -22,7 +23,10 @@ export function adminAccessResultPath({ allocation }: ResourceClaimStatus): stri
   return index < 0 ? undefined : `status.allocation.devices.results[${index}].adminAccess`
 }
 
-/** Returns an error for admin access at `field` in a namespace without the label. `field` is `undefined` for an object without admin access. */
+/**
+ * Returns an error for admin access at the path `field` in a namespace without the label. `field` is `undefined` for an object without
+ * admin access, which causes no error.
+ */
 export function adminAccessErrors(
   { store }: Pick<WriteServices, 'store'>,
   namespace: string | undefined,
