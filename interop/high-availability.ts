@@ -95,7 +95,10 @@ async function runLifecycle(apiServer: RunningApiServer, replicas: Replicas, che
   await createCluster(context, 'classy', desired)
   progress('a cluster is Available')
 
-  /** Scales a Cluster and interrupts the leader with `act` in the meantime. Another replica must complete the work. */
+  /**
+   * Scales the Cluster and interrupts the leader with `act` in the meantime. Another replica must complete the work. Returns the interrupted
+   * leader.
+   */
   const interruptLeader = async (description: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
     const leader = await replicas.leader()
     const oldHolder = (await client.get(Lease, lease)).spec?.holderIdentity
@@ -294,7 +297,7 @@ class Replicas {
     return leader
   }
 
-  /** Routes webhook requests to the other replicas. From then on `without` no longer counts as running: `start` uses its address again. */
+  /** Routes webhook requests to all running replicas except `without`. Afterwards `start` uses the address of `without` again. */
   async route(without: Pod): Promise<void> {
     this.#running.splice(this.#running.indexOf(without), 1)
     await this.#route()

@@ -24,7 +24,7 @@ test('ARCHITECTURE.md lists existing files of a create: at most 25 files, with a
   expect(files.map(linesOf).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(MaxLines)
 })
 
-test('ARCHITECTURE.md also lists existing further files of a create, and no file twice', () => {
+test('ARCHITECTURE.md lists further files of a create: they exist, and no file is listed twice', () => {
   const files = filesIn('create-path-also')
   for (const file of files) expect(linesOf(file), file).toBeGreaterThan(0)
   expect(new Set([...files, ...filesIn('create-path')]).size).toBe(files.length + filesIn('create-path').length)

@@ -29,7 +29,7 @@ const httpResponse =
 
 /**
  * Returns a case of a response to BeforeClusterCreate with which core does not create the objects of the Cluster. Records the condition
- * TopologyReconciled of the Cluster when its message matches `message`.
+ * TopologyReconciled of the Cluster when its message matches `message`. `timeoutSeconds` is the timeout of the handler; the default is core's.
  */
 const stoppingResponse =
   (name: string, response: () => ScriptedResponse | Promise<ScriptedResponse>, message: RegExp, timeoutSeconds?: number): Case =>
@@ -114,8 +114,9 @@ const closedAfterReading: Case = async (options) => {
 }
 
 /**
- * Returns a case of a response to GeneratePatches with the patches `items`. With the result `objects`, records the request and the patched
- * objects. With `fails`, core rejects the response: records the condition of the Cluster when its message matches `fails`.
+ * Returns a case of a response to GeneratePatches with the patches `items`. With the result `objects`, core applies the patches: records the
+ * condition of the Cluster, the request and the patched objects. With `fails`, core rejects the response: records the condition of the Cluster
+ * when its message matches `fails`.
  */
 const patched =
   (name: string, items: (request: PatchRequest) => object[], result: { readonly fails: RegExp } | 'objects'): Case =>
@@ -208,7 +209,7 @@ const failing: Case = async (options) => {
     context.record(hook, await context.waitUntilReconciled(new RegExp(`failed by ${hook}$`)))
     context.extension.setResponse(hook, undefined)
   }
-  for (const hook of lifeHooks) context.extension.setResponse(hook, () => fail(`failed by ${hook}`))
+  for (const hook of lifecycleHooks) context.extension.setResponse(hook, () => fail(`failed by ${hook}`))
   await context.createClass()
   await context.createCluster('v1.35.0', { workers: oneDeployment })
   for (const hook of ['BeforeClusterCreate', 'AfterControlPlaneInitialized']) await recordFailure(hook)
@@ -220,7 +221,7 @@ const failing: Case = async (options) => {
   await recordFailure('BeforeClusterDelete')
 }
 
-const lifeHooks = ['BeforeClusterCreate', 'AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
+const lifecycleHooks = ['BeforeClusterCreate', 'AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
 /** Workers of a topology: a MachineDeployment without replicas, because Machines would need a workload cluster. */
 const oneDeployment = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 0 }] }
 
@@ -250,7 +251,7 @@ const removed: Case = async (options) => {
   await context.createCluster()
   context.record('condition', await context.waitUntilReconciled(/for long/))
   await context.client.delete(ExtensionConfig, { name: context.name })
-  // The removal does not make core reconcile the Cluster, so the case triggers a reconcile each second.
+  // The removal does not make upstream's core reconcile the Cluster, so the case triggers a reconcile each second.
   const end = performance.now() + 120_000
   while ((await context.client.list(StubCluster, { namespace: context.name })).items.length === 0 && performance.now() < end) {
     await context.touch(Cluster, context.key)
@@ -260,8 +261,8 @@ const removed: Case = async (options) => {
 }
 
 /**
- * Changes the version of the topology while a hook blocks the upgrade. Records which versions the webhook rejects, and which hooks core
- * calls if an annotation disables that check.
+ * Changes the version of the topology while a hook blocks the upgrade. Records which versions core's webhook rejects, and which hooks core
+ * calls when an annotation makes the webhook accept the version.
  */
 const anotherVersion: Case = async (options) => {
   const context = await CaseContext.open('another-version', options)
@@ -364,8 +365,8 @@ const unknownHook: Case = async (options) => {
   context.record('condition', await context.waitUntilReconciled(/still there/))
 }
 
-/** Returns a case of an invalid discovery response. Records the Discovered condition. */
-const invalidDiscovery =
+/** Returns a case of a response to Discovery with which the discovery fails. Records the Discovered condition. */
+const failedDiscovery =
   (name: string, response: () => ScriptedResponse): Case =>
   async (options) => {
     const caseExtension = options.extension.extensionFor(name)
@@ -659,18 +660,18 @@ const inPlace: Case = async (options) => {
 
 /**
  * Returns a copy of a request in which values that differ in every cluster, such as identities and times, are replaced by their types.
- * Omits core's records of its progress, and empty annotations.
+ * Omits finalizers, annotations in which core records its progress, and empty annotations.
  */
 function withoutIdentity(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutIdentity)
   if (!isRecord(value)) return value
-  const keys = Object.keys(value).filter((key) => !progressRecords.test(key))
+  const keys = Object.keys(value).filter((key) => !omittedFields.test(key))
   const members = keys.map((key) => [key, identity.test(key) ? typeof value[key] : withoutIdentity(value[key])] as const)
   return Object.fromEntries(members.filter(([key, member]) => key !== 'annotations' || Object.keys(member as object).length > 0))
 }
 
 const identity = /^(uid|resourceVersion|generation|creationTimestamp|deletionTimestamp|host|port|machine-template-hash)$/
-const progressRecords =
+const omittedFields =
   /^(finalizers|runtime\.cluster\.x-k8s\.io\/pending-hooks|topology\.internal\.cluster\.x-k8s\.io\/upgrade-step)$/
 
 /** The extension declares variables, and then rejects a Cluster that sets one of them. */
@@ -722,7 +723,7 @@ const variablesFail: Case = async (options) => {
 
 const callFailed = /failed to call extension handler/
 
-/** All cases by name. `--only` selects cases by these names. */
+/** All cases by name. `--only` selects cases by parts of these names. */
 export const cases: { readonly [name: string]: Case } = {
   life,
   failing,
@@ -825,7 +826,7 @@ export const cases: { readonly [name: string]: Case } = {
     (request) => [jsonPatch(uidOf(request, controlPlane), { op: 'remove', path: '/spec/template/spec/absent' })],
     { fails: /p/ },
   ),
-  undiscoveredFailure: invalidDiscovery('undiscovered-failure', httpResponse('{"status":"Failure","message":"not open yet"}')),
-  undiscoveredStatus: invalidDiscovery('undiscovered-status', httpResponse('it broke\n', 500)),
-  undiscoveredGarbage: invalidDiscovery('undiscovered-garbage', httpResponse('<html>')),
+  undiscoveredFailure: failedDiscovery('undiscovered-failure', httpResponse('{"status":"Failure","message":"not open yet"}')),
+  undiscoveredStatus: failedDiscovery('undiscovered-status', httpResponse('it broke\n', 500)),
+  undiscoveredGarbage: failedDiscovery('undiscovered-garbage', httpResponse('<html>')),
 }

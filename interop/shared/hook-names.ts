@@ -1,4 +1,4 @@
-/** Hooks of an upgrade, in the order of their calls. */
+/** Lifecycle hooks of an upgrade, in the order of their first calls. */
 export const upgradeHooks: readonly string[] = [
   'BeforeClusterUpgrade',
   'BeforeControlPlaneUpgrade',

@@ -1,4 +1,4 @@
-/** Misbehaving clients, on real sockets. */
+/** Tests of `listen` with misbehaving clients on real sockets, of `BodyBudget`, and of closing a listener under load. */
 import { connect as connectHTTP2, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import { once } from 'node:events'
 import { connect as connectTCP } from 'node:net'
@@ -106,7 +106,7 @@ describe('a slow client is disconnected', () => {
     await readToEnd(socket)
   })
 
-  test('when it does not send its body after it has received the response; over HTTP/2 only its stream is closed', async () => {
+  test('when it has sent only part of its body by the end of the response; over HTTP/2, its stream is closed without an error', async () => {
     const listener = await start(async () => ({ status: 504, headers: {}, body: 'too slow' }))
     const socket = await open(listener)
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n1')
@@ -135,7 +135,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, when a client does not read,', (
       }),
     ],
   ]
-  test.each(largeResponses)('%s is aborted after a minute', async (_, handler) => {
+  test.each(largeResponses)('%s is aborted by a timeout', async (_, handler) => {
     const clock = new VirtualClock()
     const listener = await start(handler, { clock })
     let ended = false
@@ -162,7 +162,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, when a client does not read,', (
       await settled()
       expect(ended).toBe(false)
       while (clock.step(clock.now() + seconds(15)));
-      for (let beat = 0; beat < 5; beat++) {
+      for (let count = 0; count < 5; count++) {
         await settled()
         while (clock.step(clock.now() + seconds(15)));
       }
@@ -198,7 +198,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, when a client does not read,', (
 describe('headers that are too large are rejected', () => {
   const long = 'a'.repeat(1024 * 1024 + 2000)
 
-  test('over HTTP/1.1', async () => {
+  test('over HTTP/1.1, where the URL counts as part of the headers', async () => {
     const socket = await open(await start())
     socket.write(`GET /${long} HTTP/1.1\r\nHost: a\r\n\r\n`)
     expect(await readToEnd(socket)).toMatch(/^HTTP\/1.1 431 Request Header Fields Too Large\r\n/)
@@ -230,14 +230,14 @@ describe('the budget for bodies', () => {
     return bytes
   }
 
-  test('leaves two thirds to other users when one user takes its full share', () => {
+  test('allows one user a third, so that another user can take bytes, too', () => {
     const budget = new BodyBudget(3000)
     expect(takeAll(budget, requester('mallory'))).toBe(1000)
     expect(takeAll(budget, requester('mallory'))).toBe(0)
     expect(takeAll(budget, requester('alice'))).toBeGreaterThan(400)
   })
 
-  test('leaves half to other priority levels when all users of one level take their full share', () => {
+  test('leaves bytes to other priority levels when the users of one level take all that they can', () => {
     const budget = new BodyBudget(3000)
     for (let user = 0; user < 100; user++) takeAll(budget, requester(`mallory-${user}`))
     expect(takeAll(budget, requester('alice', 'leader-election'))).toBeGreaterThan(400)

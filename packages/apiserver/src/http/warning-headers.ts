@@ -6,8 +6,8 @@ const maxTotal = 4096
 const maxEach = 256
 
 /**
- * Returns the values of `Warning` headers, each text once. When the total length exceeds the maximum, texts are truncated, and further
- * texts are dropped once the truncated texts reach the maximum.
+ * Returns the values of `Warning` headers, each non-empty text once. When the total length exceeds the maximum, every text is truncated.
+ * Texts after the one that exceeded the maximum are dropped once the truncated texts reach the maximum.
  */
 export function warningHeaders(texts: readonly string[]): string[] {
   const uniqueTexts = [...new Set(texts)].filter((text) => text !== '').map((text) => Array.from(text))

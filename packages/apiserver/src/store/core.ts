@@ -12,7 +12,10 @@ import { type Change, type Since, type Store, StoreConflict, type StoreKey, type
 
 /** Makes changes durable. Called for one group at a time, in the order of revisions. */
 export interface Log {
-  /** Resolves once all of `changes` survive a crash. When it rejects, the store drops all of them and reuses their revisions. */
+  /**
+   * Resolves once all of `changes` are durable. When it rejects, the store drops all of them and reuses their revisions. `time` is the time
+   * of the changes in milliseconds since the epoch.
+   */
   append(changes: readonly Change[], time: number): Promise<void>
   /** Reason why changes cannot be appended at present. */
   readonly failure: Error | undefined
@@ -29,7 +32,9 @@ export interface Recovered {
 }
 
 export interface StoreOptions {
+  /** Limits of the window of recent changes. Defaults: 20,000 changes, 64 Mi characters, and no maximum age. */
   readonly history?: Partial<HistoryLimits>
+  /** Clock for the times of changes. Default: all changes have the time 0, and `history.age` has no effect. */
   readonly clock?: Clock
   /** Encoding of stored objects. Default: plain objects. */
   readonly encode?: ObjectEncoding
@@ -114,7 +119,8 @@ export class CoreStore implements Store {
     }
     return new Promise((resolve, reject) => {
       this.#pending.push({ write, resolve, reject })
-      // Waits until all requests that have arrived are processed, so that their writes share one sync and one notification of watchers.
+      // Waits for the next turn of the event loop. The writes that are committed until then share one sync, and watchers read their
+      // changes together.
       this.#flushing ??= nextTurn().then(() => this.#flush(log))
     })
   }

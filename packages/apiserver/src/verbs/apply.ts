@@ -96,8 +96,8 @@ function readApplied(context: RequestContext): UnknownObject {
   }
   const managed = (body.metadata as { managedFields?: unknown } | undefined)?.managedFields
   if (managed !== undefined && managed !== null) throw badRequest('metadata.managedFields must be nil')
-  // `coerceMetadata` drops unknown metadata fields, and throws the error of `wrongType` for a field of the wrong type. Upstream reports
-  // either as a mismatch of the whole object with its schema, so the schema is checked first.
+  // `coerceMetadata` drops unknown metadata fields, and throws the error of `wrongType` for a field of the wrong type. Upstream reports both
+  // as a mismatch of the whole object with its schema, so `checkFitsSchema` first throws that error.
   const checkSchema = () => checkFitsSchema(request.body as KubeObject, info)
   const wrongType = (problem: string) => {
     checkSchema()

@@ -13,7 +13,7 @@ import { controllers, kinds } from '../../templates/provider/provider.ts'
 const metadata = { namespace: 'default', name: 'demo' }
 const refTo = ({ group, kind }: { group: string; kind: string }, name = 'demo') => ({ apiGroup: group, kind, name })
 
-test('the deletion of a Cluster removes all resources from the cloud, also if the control plane has another name than the Cluster', async () => {
+test('if the control plane has another name than the Cluster, the deletion of the Cluster still removes all resources from the cloud', async () => {
   const cloud = memoryCloud()
   const env = await providerEnv({ kinds, start: () => ({ controllers: controllers(cloud), close: async () => {} }) })
   await env.client.create(SampleCluster, { metadata, spec: {} })

@@ -35,7 +35,10 @@ export async function removeWebhooks(client: Client, name: string): Promise<void
   await Promise.all(configurations.map(([, kind]) => orAbsent(client.delete(kind, { name }))))
 }
 
-/** Returns the webhooks for one phase. Names and the default failure policy `Fail` are those of upstream. */
+/**
+ * Returns the webhooks for one phase. As upstream, their names are `default.KIND.GROUP` or `validation.KIND.GROUP`, and the default failure
+ * policy is `Fail`. Admission functions that declare a webhook of their own choose the first part of its name.
+ */
 const webhooksOf = (admissions: readonly Admission[], phase: Phase, clientConfigFor: WebhookClientConfigFor): Webhook[] =>
   admittedKinds(admissions).flatMap((admitted) => {
     const { kind, webhook } = admitted

@@ -1,6 +1,7 @@
 /**
- * Conditions of a Cluster that aggregate those of its objects or describe the connection to its workload cluster. Pure, except
- * that `availableCondition` logs invalid availability gates. Upstream: core/reconcilers/cluster/cluster_controller_status.go, v1.14.
+ * Conditions of a Cluster that aggregate conditions of its objects, summarize its own conditions (Available), or describe the connection to
+ * its workload cluster. Pure, except that `availableCondition` logs invalid availability gates.
+ * Upstream: core/reconcilers/cluster/cluster_controller_status.go, v1.14.
  */
 import { type Cluster, ClusterConditions, type ConditionGate, type Machine } from '@capstan/api'
 import {
@@ -71,11 +72,11 @@ export function machinesUpToDateCondition(
   })
 }
 
-/** Whether a Machine has no UpToDate condition yet and is too new for the Cluster to report it as Unknown. */
+/** Reports whether a Machine has no UpToDate condition yet, and is so new (up to 10 s) that the Cluster's condition ignores it. */
 export const awaitsUpToDate = (machine: Machine, now: number): boolean =>
   getCondition(machine, 'UpToDate') === undefined && untilUpToDate(machine, now) > 0
 
-/** Milliseconds until a Machine without the condition UpToDate makes the Cluster's condition Unknown. */
+/** Milliseconds until a Machine without the condition UpToDate makes the Cluster's condition Unknown; 0 or less from then on. */
 export const untilUpToDate = ({ metadata }: Machine, now: number): number =>
   timeLeft({ since: Date.parse(metadata.creationTimestamp), length: UpToDateDelay, now })
 
@@ -113,7 +114,8 @@ export function remediatingCondition({ descendants }: ClusterScope): NewConditio
 
 /**
  * Returns the RemoteConnectionProbe condition. If the Cluster already has the condition, returns none while no probe of this process has
- * succeeded and fewer than `Timing.failuresToDisconnect` have failed: after a restart of core, the existing condition may still be correct.
+ * succeeded and fewer than `Timing.failuresToDisconnect` failures were counted: after a restart of core, the existing condition may still be
+ * correct.
  */
 export function remoteConnectionProbe(
   cluster: Cluster,

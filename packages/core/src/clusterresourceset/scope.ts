@@ -17,7 +17,7 @@ export interface ResourceSetScope {
    * selected Clusters, and after errors that the condition does not cover.
    */
   report?: AppliedReport
-  /** Whether all selected Clusters are reachable. Stays true when a conflict ends the reconcile. */
+  /** False when a selected Cluster has no connection, unless a conflict ends the reconcile. */
   isConnected: boolean
 }
 

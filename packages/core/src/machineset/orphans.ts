@@ -15,8 +15,8 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
  * Deletes bootstrap configs and infrastructure machines that this set created, that have the labels of its selector, and whose Machine
- * does not exist. Such objects remain when the process stops, or a response is lost, before the Machine is created or before the objects of
- * a failed creation are deleted.
+ * does not exist. Such objects remain when the process stops, or a response is lost, after their creation: either before the Machine is
+ * created, or, if its creation fails, before the objects are deleted again.
  */
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [], bootstrapTemplate, infrastructureTemplate } = scope
@@ -39,7 +39,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
   }
   if (orphans.length === 0) return
 
-  // The Machine may be missing only in the cache, or may have moved to another set.
+  // The cache may lack the Machine, or the Machine may have moved to another set.
   const live = [...(await liveMachines(machineSet, io)), ...machinesOfCluster(machineSet, io)]
   for (const { kind, object } of orphans) {
     if (!isOrphan(object, machineSet, live)) continue
@@ -53,7 +53,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
   }
 }
 
-/** Whether the object was created by this set, is not referenced by a Machine, and is not being deleted. Pure. */
+/** Reports whether the object was created by this set, is not referenced by a Machine, and is not being deleted. Pure. */
 const isOrphan = (object: KubeObject, machineSet: MachineSet, machines: readonly Machine[]): boolean =>
   !isDeleting(object) && isOwnedBy(object, machineSet, MachineSet) && !machines.some((machine) => refersTo(machine, object))
 

@@ -65,7 +65,10 @@ export async function applyInfrastructureCluster(applier: Applier, desired: Desi
   await applyObject(applier, desired.infrastructureCluster, current.infrastructureCluster)
 }
 
-/** Applies the machine template first, as a new object when its spec changed, then the control plane that refers to it. */
+/**
+ * Applies the machine template first, as a new object when its spec changed, then the control plane that refers to it. Finally deletes
+ * earlier machine templates.
+ */
 export async function applyControlPlane(applier: Applier, desired: DesiredState, current: CurrentState): Promise<void> {
   const { controlPlane, controlPlaneMachineTemplate: machineTemplate } = desired
   const existing = current.controlPlane?.machineTemplate
@@ -125,7 +128,10 @@ export async function applyMachineDeployments(
   }
 }
 
-/** Puts the workers that do not exist yet first, so that a failed update of another worker does not prevent their creation. */
+/**
+ * Puts the MachineDeployments or MachinePools that do not exist yet first, so that a failed update of an existing one does not prevent
+ * their creation.
+ */
 function newFirst<T extends { readonly topology: { readonly name: string } }>(
   desired: readonly T[],
   current: ReadonlyMap<string, unknown>,
@@ -226,7 +232,7 @@ const versionOfWorkers = (object: object): string | undefined =>
   (object as MachineDeployment | MachinePool).spec.template.spec.version
 
 /**
- * Whether the MachineDeployment or MachinePool exists on the API server although the cache does not contain it yet. If so, its watch event
+ * Reports whether a MachineDeployment or MachinePool that the cache does not contain exists on the API server. If so, its watch event
  * triggers the next reconcile.
  */
 async function existsOnServer<T extends KubeObject>(
@@ -251,7 +257,8 @@ interface AppliedTemplate {
 
 /**
  * Applies a template and returns it with its current name. Templates are immutable once used: a changed spec is written to a new object.
- * The new name is computed from the predecessor's name and the spec, so that the next reconcile finds the object after a crash.
+ * Its name begins with `base`, and ends with characters that are computed from the purpose, the predecessor's name and the spec, so that the
+ * next reconcile finds the object after a crash.
  */
 async function applyTemplate(
   applier: Applier,
@@ -273,7 +280,7 @@ async function applyTemplate(
       return { object: desired, isNew: false }
     }
   } else {
-    await requireSameUid(applier, desired, current)
+    await rejectOtherGroupKind(applier, desired, current)
   }
   const spec = writeJSON(readField(desired.object, InfraMachineTemplateContract.spec, desired.contract) ?? null)
   const name = templateName(applier.cluster, base, ...purpose, current.object.metadata.name, spec)
@@ -284,7 +291,8 @@ async function applyTemplate(
 
 /**
  * Determines by dry runs whether the desired spec, with the server's defaults, equals the current spec, so that no new template is needed.
- * If the specs differ, applies the current object in a dry run, too: it may lack defaults that a provider has added since it was written.
+ * If the specs differ, applies the current object in a dry run, too: the stored object may lack defaults that a newer version of the provider
+ * sets.
  */
 export async function hasSameSpec(applier: Applier, desired: DesiredObject, current: External): Promise<boolean> {
   const { apiVersion, kind, metadata, spec } = current.object
@@ -297,10 +305,10 @@ export async function hasSameSpec(applier: Applier, desired: DesiredObject, curr
 }
 
 /**
- * Applies, in a dry run, a template whose group or kind differs from the current template, with the name and uid of the current template.
- * As upstream, the API server rejects this request, so that the group and kind of a bootstrap template cannot change.
+ * Applies a desired template of another group or kind in a dry run, with the name and uid of the current template. As upstream, the API
+ * server rejects this request, because no object of the other kind has this uid: the group and kind of a bootstrap template cannot change.
  */
-async function requireSameUid(applier: Applier, desired: DesiredObject, { kind, object }: External): Promise<void> {
+async function rejectOtherGroupKind(applier: Applier, desired: DesiredObject, { kind, object }: External): Promise<void> {
   const { name, uid } = object.metadata
   try {
     await dryRun(applier, desired, { name, uid })
@@ -377,7 +385,7 @@ async function find(context: ReconcileContext, kind: Kind<UnknownObject>, key: O
   return cache.peek(kind, key)
 }
 
-/** Whether the object's own controller has yet to set the owner, as for MachineDeployments and MachinePools after their creation. */
+/** Reports whether the object's own controller has yet to set the owner, as for MachineDeployments and MachinePools after their creation. */
 const awaitsOwner = (cluster: Cluster, desired: NamedInput, { metadata }: KubeObject): boolean =>
   desired.metadata.ownerReferences === undefined &&
   metadata.ownerReferences === undefined &&
@@ -427,7 +435,10 @@ async function deleteUnused({ context }: Applier, { kind, object }: DesiredObjec
 const sameGroupKind = ({ kind }: DesiredObject, current: External): boolean =>
   kind.kind === current.kind.kind && kind.group === current.kind.group
 
-/** @throws Error when the desired object has another name, group or kind than the current one. Upstream: ObjectsAreStrictlyCompatible */
+/**
+ * Rejects a desired object with another name, group or kind than the current one. Upstream: ObjectsAreStrictlyCompatible.
+ * @throws Error
+ */
 function checkCompatible({ kind: desired, object }: DesiredObject, current: KubeObject): void {
   const { name } = current.metadata
   const { group } = parseApiVersion(current.apiVersion)
@@ -452,7 +463,7 @@ function recordEvent({ cluster, context }: Applier, reason: string, message: str
 const objectText = ({ metadata }: { metadata: Partial<KubeObject['metadata']> }, { kind }: { kind: string }): string =>
   `${kind} "${metadata.namespace}/${metadata.name}"`
 
-/** Returns an error text with the causes from the server's error. As upstream, it does not contain the object's name, which is random. */
+/** Returns an error text with the causes from the server's error. As upstream, the text does not contain the object's generated name. */
 function creationFailure({ kind, group }: Kind, err: Error): string {
   const { details } = err as Partial<StatusError>
   // For example, the error for a kind that is not served has no details.

@@ -5,13 +5,13 @@ const record = (messages: UnstableMessages, texts: readonly string[], handler = 
   texts.map((message) => messages.record(handler, uid, message))
 
 describe('a handler', () => {
-  it('is reported once, at the fifth consecutive different message; that call and each further such call are counted', () => {
+  it('is reported once, at the fifth consecutive different message; this call and each further call with another message are counted', () => {
     const messages = new UnstableMessages()
     expect(record(messages, ['1', '2', '3', '4', '5', '6'])).toEqual([false, false, false, false, true, false])
     expect([...messages.counts]).toEqual([['gate.x', 2]])
   })
 
-  it('that sometimes repeats a message is not detected', () => {
+  it('that sometimes repeats a message is not reported', () => {
     const messages = new UnstableMessages()
     expect(record(messages, ['1', '2', '3', '3', '4', '5', '6', '6', '7'])).not.toContain(true)
   })
@@ -22,7 +22,7 @@ describe('a handler', () => {
     expect(unstable).not.toContain(true)
   })
 
-  it('has no history after it is registered again', () => {
+  it('loses its count and its histories with `forget`, and other handlers keep theirs', () => {
     const messages = new UnstableMessages()
     record(messages, ['1', '2', '3', '4', '5'])
     record(messages, ['1', '2', '3', '4'], 'other.y')
@@ -32,7 +32,7 @@ describe('a handler', () => {
     expect(record(messages, ['5'], 'other.y')).toEqual([true])
   })
 
-  it('has a history of at most ten thousand objects', () => {
+  it('loses its least recently updated history when there are more than ten thousand histories', () => {
     const messages = new UnstableMessages()
     record(messages, ['1', '2', '3', '4'], 'gate.x', 'first')
     for (let i = 0; i < 10_000; i++) messages.record('gate.x', `${i}`, '')

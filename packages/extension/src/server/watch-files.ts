@@ -10,11 +10,11 @@ export interface WatchedFiles {
 
 /**
  * Reads files together, and again after each change in their folders: a file is written or renamed, or a link is swapped, as Kubernetes
- * does with the contents of a Secret. There is no polling. `use` gets the contents in the order of the files. When a file cannot be read or
- * `use` throws, the error is logged and the earlier contents stay in use. A file that is not a regular file, such as a pipe, or that is longer
- * than 4 MiB, cannot be read.
+ * does with the contents of a Secret. There is no polling. Calls `use` with the first contents, and then only with contents that differ from
+ * those in use; the contents are in the order of the files. When a changed file cannot be read or `use` throws, the error is logged and the
+ * earlier contents stay in use. A file that is not a regular file, such as a pipe, or that is longer than 4 MiB, cannot be read.
  *
- * @throws the error of the first reading or of the first call of `use`
+ * @throws the error of the first reading, of the first call of `use`, or of watching the parent of a folder
  */
 export async function watchFiles(
   files: readonly string[],
@@ -37,7 +37,7 @@ export async function watchFiles(
 
   let isClosed = false
   let isReading = false
-  /** Whether the files have changed since the last reading began. */
+  /** Whether an event has reported a change since the last reading began. */
   let hasChanged = false
   const readAgain = async (): Promise<void> => {
     let contents: string[] = []

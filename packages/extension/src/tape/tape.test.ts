@@ -130,7 +130,7 @@ describe('a recorder', () => {
     expect(parseTape(file.text)).toMatchObject({ stopped: 'the disk is too slow for the recording' })
   })
 
-  it('skips a call that cannot be redacted, and continues', async () => {
+  it('skips calls that cannot be redacted, reports the first of them, and continues', async () => {
     const { observe, close, file, reports } = recording()
     let deep: object = {}
     for (let i = 0; i < 100_000; i++) deep = { deep }
@@ -144,7 +144,9 @@ describe('a recorder', () => {
 })
 
 const header = '{"tape":"capstan.dev/hook-calls","version":1,"began":"2026-01-01T00:00:00.000Z"}\n'
+/** Returns the line of a call. */
 async function line(): Promise<string> {
+  // A recorder writes no header to a file that is not empty.
   const { observe, close, file } = recording({ bytes: 1 })
   observe(call())
   await close()
@@ -252,15 +254,15 @@ describe('a tape on disk', () => {
     expect(await readTape(path)).toMatchObject({ isLastLineIncomplete: false, calls: [{ hook: 'BeforeClusterCreate' }, {}] })
   })
 
-  it('is named in the error if it is a folder', async () => {
+  it('is rejected with an error that names the path if the path is a folder', async () => {
     const error = await readTape(tmpdir()).catch((err: unknown) => err)
     expect(error).toMatchObject({ message: expect.stringContaining(`${tmpdir()}: EISDIR`), cause: { code: 'EISDIR' } })
   })
 
   test.each([
-    ['another file', 'my precious notes\n'],
+    ['a file that is not a tape', 'my precious notes\n'],
     ['a tape of a newer version', header.replace(':1,', ':7,')],
-  ])('%s is rejected, and not changed', async (name, text) => {
+  ])('%s is rejected with an error that names the file, and is not changed', async (name, text) => {
     const path = file(name, text)
     await expect(openTape(path)).rejects.toThrow(path)
     await expect(readTape(path)).rejects.toThrow(path)
@@ -272,7 +274,7 @@ describe('a tape on disk', () => {
     expect(openTape(join(folder, 'no', 'such'))).rejects.toThrow(/ENOENT.*no\/such/))
 })
 
-test('a call has the number of attempts if there were several', () => {
+test('the record of a call contains the number of attempts only if there were several', () => {
   expect(tapedCall(call())).not.toHaveProperty('attempts')
   expect(tapedCall(call({ attempts: 2 }))).toMatchObject({ attempts: 2 })
 })

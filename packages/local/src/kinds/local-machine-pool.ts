@@ -23,7 +23,11 @@ const spec = s.object({
     .doc('Settings of each machine. When they change, machines are replaced one by one.'),
   simulated: s
     .object({
-      provisioningDelay: duration().optional().doc('Time until the pool is provisioned and can have machines. Default 0s.'),
+      provisioningDelay: duration()
+        .optional()
+        .doc(
+          'Duration of provisioning, which begins when the infrastructure of the Cluster is provisioned. The pool has no machines before its provisioning ends. Default 0s.',
+        ),
       listDelay: duration()
         .optional()
         .doc('Time from the start of a machine until its provider ID is added to providerIDList. Default 0s.'),
@@ -86,7 +90,7 @@ export const LocalMachinePool = defineKind({
     timeline: s
       .object({ provisioningStarted: s.timestamp().optional().doc('When provisioning began.') })
       .optional()
-      .doc('Times of past steps. Simulated delays are measured from these times, also after a restart of the provider.'),
+      .doc('Times of past steps. provisioningDelay is measured from provisioningStarted, also after a restart of the provider.'),
     ...failureStatus,
     conditions: s.conditions(),
   }),
@@ -120,7 +124,7 @@ export const LocalMachinePoolTemplate = defineKind({
   plural: 'localmachinepooltemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalMachinePoolTemplate is the template from which LocalMachinePools of a ClusterClass are created.',
+  doc: 'LocalMachinePoolTemplate is the template from which the LocalMachinePools of Clusters with a ClusterClass are created.',
   labels: contractLabels('infrastructure'),
   spec: templateOf(spec),
   columns: [age()],

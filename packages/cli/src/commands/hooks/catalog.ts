@@ -13,7 +13,7 @@ interface Options extends ProviderHooksOptions {
   since?: readonly string[]
 }
 
-/** `capstan hooks catalog`: prints the hook catalog of a release, or checks it against the catalogs of earlier releases. */
+/** `capstan hooks catalog`: prints the hook catalog of this release, or checks it against the catalogs of earlier releases. */
 export const catalogCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(new Command('catalog'))
     .description('Print the hooks of this release with their schemas, or compare them with those of earlier releases')

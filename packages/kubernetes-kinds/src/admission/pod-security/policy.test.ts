@@ -39,11 +39,11 @@ describe('labels of a namespace', () => {
     expect([policy.enforce, policy.warn].map(standardText)).toEqual([enforce, warn])
   })
 
-  test('that include no pod security label require no standard', () => {
-    const open = policyOf(undefined)
-    expect(open.errors).toEqual([])
-    expect(policyOf({ 'kubernetes.io/metadata.name': 'a' })).toEqual(open)
-    expect(Object.values(open.policy).map(standardText)).toEqual(['privileged:latest', 'privileged:latest'])
+  test('without a pod security label require no standard', () => {
+    const unrestricted = policyOf(undefined)
+    expect(unrestricted.errors).toEqual([])
+    expect(policyOf({ 'kubernetes.io/metadata.name': 'a' })).toEqual(unrestricted)
+    expect(Object.values(unrestricted.policy).map(standardText)).toEqual(['privileged:latest', 'privileged:latest'])
   })
 
   const level = 'must be one of privileged, baseline, restricted'
@@ -55,14 +55,14 @@ describe('labels of a namespace', () => {
     ['enforce-version=v1.01', `Invalid value: "v1.01": ${version}`],
     ['audit-version=v2.0', `Invalid value: "v2.0": ${version}`],
     ['warn-version=v1.9223372036854775808', `Invalid value: "v1.9223372036854775808": ${version}`],
-  ])('the labels %s are rejected: %s', (labels, text) => {
-    expect(policyOf(labelsOf(labels)).errors).toEqual([
-      { type: 'FieldValueInvalid', field: `metadata.labels[${prefix}${labels.split('=')[0]!}]`, text },
+  ])('with the invalid label %s have the error %s', (label, text) => {
+    expect(policyOf(labelsOf(label)).errors).toEqual([
+      { type: 'FieldValueInvalid', field: `metadata.labels[${prefix}${label.split('=')[0]!}]`, text },
     ])
   })
 })
 
-describe('a namespace', () => {
+describe('the evaluation of the labels of a namespace', () => {
   const evaluation = (labels: string, old?: string) =>
     evaluateLabels(labelsOf(labels), old === undefined ? undefined : { labels: labelsOf(old) }).kind
 
@@ -70,7 +70,7 @@ describe('a namespace', () => {
     ['enforce=restricted', 'accepted'],
     ['enforce=strict', 'invalid'],
     ['audit=strict', 'invalid'],
-  ])('with the initial labels %s is %s', (labels, kind) => expect(evaluation(labels)).toBe(kind))
+  ])('returns for the initial labels %s: %s', (labels, kind) => expect(evaluation(labels)).toBe(kind))
 
   test.each<[string, string, string]>([
     ['other=x', 'enforce=baseline', 'tightened'],
@@ -85,9 +85,9 @@ describe('a namespace', () => {
     ['enforce=strict', 'enforce=strict other=x', 'accepted'],
     ['enforce=strict', 'enforce=stricter', 'invalid'],
     ['enforce=strict audit=x', 'audit=x', 'invalid'],
-  ])('whose labels change from %s to %s is %s', (old, labels, kind) => expect(evaluation(labels, old)).toBe(kind))
+  ])('returns for a change from %s to %s: %s', (old, labels, kind) => expect(evaluation(labels, old)).toBe(kind))
 
-  test('without labels is tightened when it gets the label for the enforced level', () => {
+  test('returns for the label enforce=baseline on a namespace without labels: tightened, with the enforced standard', () => {
     expect(evaluateLabels({ [`${prefix}enforce`]: 'baseline' }, { labels: undefined })).toEqual({
       kind: 'tightened',
       enforce: { level: 'baseline', version: 'latest' },

@@ -7,7 +7,7 @@ import { immutable } from '../same.ts'
 import type { IngressClass, IngressClassParametersReference } from '../schemas/types.ts'
 import { referenceErrors } from './backend.ts'
 
-const MaxController = 250
+const MaxControllerLength = 250
 
 /** Upstream: pkg/apis/networking and pkg/registry/networking/ingressclass, v1.36. */
 export const ingressclasses: BuiltinKind<IngressClass> = {
@@ -34,7 +34,7 @@ export const ingressclasses: BuiltinKind<IngressClass> = {
     const path = 'spec.controller'
     return [
       ...(old ? immutable(path, controller, old.spec.controller ?? '') : []),
-      ...(controller.length > MaxController ? [tooLong(path, MaxController)] : []),
+      ...(controller.length > MaxControllerLength ? [tooLong(path, MaxControllerLength)] : []),
       ...(controller === '' ? [required(path)] : problems(path, controller, domainPathProblems(controller))),
       ...(parameters ? parameterErrors('spec.parameters', parameters) : []),
     ]
