@@ -1,7 +1,7 @@
 /**
- * Puts the same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on the same machine in the same run. Yields
- * the figure of Capstan, the figure of kube-apiserver, and the ratio. The load generator (`load.ts`) must use little CPU, because it
- * shares the cores with the servers.
+ * Puts the same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on the same machine in the same run. For each
+ * measurement, yields the figure of Capstan, the figure of kube-apiserver, and the ratio. The load generator (`load.ts`) must use little
+ * CPU, because it shares the cores with the servers.
  */
 import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'
 import { startCapstanApiServer } from '../interop/processes/capstan-api-server.ts'
@@ -33,20 +33,24 @@ interface Measurement {
 }
 
 interface Scale {
-  readonly creates: number
+  /** Number of requests for each measurement of requests per second; with one request in flight, a fifth of this number. */
+  readonly requestCount: number
+  /** Number of objects in the measured list. */
   readonly listed: number
   readonly watchers: number
+  /** Number of objects that are created while the watchers receive events. */
   readonly changes: number
 }
 
-const full: Scale = { creates: 3000, listed: 9000, watchers: 200, changes: 800 }
-const small: Scale = { creates: 200, listed: 400, watchers: 10, changes: 20 }
+const full: Scale = { requestCount: 3000, listed: 9000, watchers: 200, changes: 800 }
+const small: Scale = { requestCount: 200, listed: 400, watchers: 10, changes: 20 }
 
+/** Measures how many requests per second the server answers. */
 const rate = (name: string, inFlight: number, status: number, request: (index: number) => ApiRequest): Measurement => ({
   name: `${name}, ${inFlight} in flight`,
   unit: '/s',
-  async measure({ load }, { creates }) {
-    const requests = indices(inFlight === 1 ? Math.ceil(creates / 5) : creates).map(request)
+  async measure({ load }, { requestCount }) {
+    const requests = indices(inFlight === 1 ? Math.ceil(requestCount / 5) : requestCount).map(request)
     return requests.length / (await load.run(requests, inFlight, status))
   },
 })
@@ -125,7 +129,7 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
     await installWidgets(clientOf(apiServer))
     // The server must be warm: V8 compiles hot functions during the first thousands of requests.
     await load.run(
-      indices(scale.creates * 1.5).map((index) => creation(`warm-${index}`)),
+      indices(scale.requestCount * 1.5).map((index) => creation(`warm-${index}`)),
       16,
       201,
     )
@@ -140,7 +144,7 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
     }
     yield* pair(name, unit, values, isLowerBetter)
     if (unit === '/s' && name.includes('in flight')) {
-      const requests = name.includes(', 1 in flight') ? Math.ceil(scale.creates / 5) : scale.creates
+      const requests = name.includes(', 1 in flight') ? Math.ceil(scale.requestCount / 5) : scale.requestCount
       yield* pair(
         `${name}: CPU of the server for 1,000 requests`,
         's',

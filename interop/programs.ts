@@ -1,6 +1,7 @@
 /**
- * Runs Capstan's own programs as a user does: the tests `*.process.test.ts` install and build projects of `capstan new`, run `capstan dev`,
- * and execute the commands of the guides. Capstan's packages come from a registry on loopback, upstream's release from a folder.
+ * Runs the tests `*.process.test.ts`. Almost all of them use Capstan's programs as a user does: they install and build projects of
+ * `capstan new`, run `capstan dev`, and execute the commands of the guides. Capstan's packages come from a registry on loopback,
+ * upstream's release from a folder.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

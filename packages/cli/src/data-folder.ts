@@ -6,7 +6,7 @@ export interface DataFolder {
   readonly path: string
   /** Folder of the durable store. */
   readonly database: string
-  /** Certificates and keys of the API server, readable by the owner only. */
+  /** Folder with the certificates and keys of the API server. Only the user who created it can read it. */
   readonly pki: string
   /** Kubeconfig file of the management cluster. */
   readonly kubeconfig: string

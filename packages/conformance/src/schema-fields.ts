@@ -4,7 +4,8 @@ import type { JSONSchema } from '@capstan/kube'
 export type FieldType = 'boolean' | 'string' | 'integer' | 'object' | 'array'
 
 /**
- * Returns the schema of the field at a path; `any` if a parent of the field accepts unknown fields, `undefined` if there is no such field.
+ * Returns the schema of the field at a path. For a field without a schema, returns `any` if a parent of the field accepts unknown fields,
+ * otherwise `undefined`.
  */
 export function fieldAt(schema: JSONSchema, path: string): JSONSchema | 'any' | undefined {
   let current = schema
@@ -28,7 +29,7 @@ export function typeProblem(schema: JSONSchema, path: string, type: FieldType): 
   return `${path} is of type ${field.type}, expected ${type}`
 }
 
-/** Returns the longest prefix of the path that exists in the schema: the place of a missing field. */
+/** Returns the longest prefix of the path that exists in the schema. A problem about a missing field names this prefix. */
 export function deepestPath(schema: JSONSchema, path: string): string {
   const names = path.split('.')
   while (names.length > 0 && !hasField(schema, names.join('.'))) names.pop()

@@ -20,7 +20,7 @@ test('distinguishes builds, and sorts invalid versions last', () => {
   ])
 })
 
-test('sorts every version that upstream can parse; builds that cannot be ordered (k3s2 and k3s10) keep the given order', () => {
+test('sorts versions without a patch number or a leading v, too; builds that cannot be ordered (k3s2 and k3s10) keep the given order', () => {
   expect(merged('latest', 'v1.34.0+k3s2', 'v1.34.0+k3s10', '1.33.1', 'v1.32')?.map(({ version }) => version)).toEqual([
     'v1.32',
     '1.33.1',
@@ -30,7 +30,7 @@ test('sorts every version that upstream can parse; builds that cannot be ordered
   ])
 })
 
-test('versions of Machines are those of their Nodes, where known; builds that cannot be ordered are sorted by age', () => {
+test('versions of Machines are those of their Nodes, where known; builds that cannot be ordered are sorted by the age of their Machines', () => {
   const machine = (name: string, day: number, version: string, kubeletVersion?: string) =>
     aMachine({
       metadata: { name, creationTimestamp: `2026-01-0${day}T00:00:00Z` },

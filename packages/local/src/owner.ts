@@ -1,6 +1,6 @@
 /**
- * Finds the Cluster, Machine and MachinePool of an object of this provider, by the ownerReferences and the cluster-name label that the
- * contract requires.
+ * Finds the Cluster, Machine, MachinePool and LocalMachinePool of an object of this provider, by ownerReferences and the cluster-name label.
+ * Also selects the changes of Clusters, Machines and MachinePools for which objects of this provider are reconciled.
  */
 import {
   Cluster,
@@ -14,31 +14,31 @@ import { type Cache, type Index, type MapFunction, whenChanged } from '@capstan/
 import { type Kind, type KubeObject, keyOf, ownerOfKind } from '@capstan/kube'
 import { LocalMachinePool } from './kinds/local-machine-pool.ts'
 
-/** Returns the Cluster that owns the object; `undefined` until core has set the ownerReference. */
+/** Returns the Cluster that owns the object; `undefined` until core has set the ownerReference, or if the Cluster does not exist. */
 export function owningCluster(cache: Cache, object: KubeObject): Cluster | undefined {
   const owner = ownerOfKind(object, Cluster)
   return owner && cache.peek(Cluster, sibling(object, owner.name))
 }
 
-/** Returns the Machine that owns the object; `undefined` until core has set the ownerReference. */
+/** Returns the Machine that owns the object; `undefined` until core has set the ownerReference, or if the Machine does not exist. */
 export function owningMachine(cache: Cache, object: KubeObject): Machine | undefined {
   const owner = ownerOfKind(object, Machine)
   return owner && cache.peek(Machine, sibling(object, owner.name))
 }
 
-/** Returns the MachinePool that owns the object; `undefined` until core has set the ownerReference. */
+/** Returns the MachinePool that owns the object; `undefined` until core has set the ownerReference, or if the MachinePool does not exist. */
 export function owningMachinePool(cache: Cache, object: KubeObject): MachinePool | undefined {
   const owner = ownerOfKind(object, MachinePool)
   return owner && cache.peek(MachinePool, sibling(object, owner.name))
 }
 
-/** Returns the LocalMachinePool of a LocalMachine. */
+/** Returns the LocalMachinePool that owns a LocalMachine, if any. */
 export function owningPool(cache: Cache, object: KubeObject): LocalMachinePool | undefined {
   const owner = ownerOfKind(object, LocalMachinePool)
   return owner && cache.peek(LocalMachinePool, sibling(object, owner.name))
 }
 
-/** Returns the Cluster that the cluster-name label of the object names. */
+/** Returns the Cluster that the cluster-name label of the object names, if it exists. */
 export function labelledCluster(cache: Cache, object: KubeObject): Cluster | undefined {
   const name = object.metadata.labels?.[ClusterNameLabel]
   return name === undefined ? undefined : cache.peek(Cluster, sibling(object, name))
@@ -79,8 +79,8 @@ export const relevantClusterChange = whenChanged(({ metadata, spec, status }: Cl
 ])
 
 /**
- * Accepts changes of the Machine fields that the Machine's infrastructure and bootstrap config use. Ignores the status of the Machine, which
- * core computes from the status of these objects.
+ * Accepts changes of a Machine that its infrastructure and bootstrap config must react to. Ignores the status, which core computes mostly
+ * from these objects and the Node.
  */
 export const relevantMachineChange = whenChanged((machine: Machine) => [
   machine.spec,

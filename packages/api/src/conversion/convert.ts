@@ -1,4 +1,4 @@
-/** Converts objects between v1beta2 and older API versions, by the recorded Go types and the rules for them. */
+/** Converts objects between v1beta2 and older API versions, by upstream's Go types (`recorded-types.ts`) and by rules. */
 import { type GroupKind, isRecord, type KubeObject, type ObjectMeta } from '@capstan/kube'
 import { ConversionDataAnnotation } from '../core/well-known.ts'
 import { decode, encodeStruct, fieldsOf, isList, isMap, isPointer, isStruct, nonZero, type Struct, zeroOf } from './go-types.ts'
@@ -19,10 +19,11 @@ export interface KindRule {
   metadataDown?(metadata: ObjectMeta, stored: Struct): ObjectMeta
 }
 
-/** How objects of a kind are converted between an older version and v1beta2. */
+/** Conversion of the objects of a kind between an older version and v1beta2. */
 export interface Conversion {
-  /** Go types of the older version and of v1beta2. */
+  /** Go type of the older version. */
   readonly older: string
+  /** Go type of v1beta2, the version in which objects are stored. */
   readonly stored: string
   /** apiVersion of the object of v1beta2. */
   readonly storedVersion: string
@@ -32,8 +33,8 @@ export interface Conversion {
 /** A converted object without apiVersion and kind, which the caller adds. */
 export type Converted = Struct & { readonly metadata: ObjectMeta }
 
-const typeMeta = new Set(['apiVersion', 'kind', 'metadata'])
-const isTypeMeta = (field: string): boolean => typeMeta.has(field)
+const fieldsOutsideBody = new Set(['apiVersion', 'kind', 'metadata'])
+const isOutsideBody = (field: string): boolean => fieldsOutsideBody.has(field)
 
 /** Converts an object of an older version to v1beta2. */
 export function toStored({ older, stored, rule }: Conversion, object: KubeObject): Converted {
@@ -46,7 +47,7 @@ export function toStored({ older, stored, rule }: Conversion, object: KubeObject
   if (data !== undefined) metadata = withoutAnnotation(metadata, ConversionDataAnnotation)
   metadata = rule.metadataUp?.(metadata, value) ?? metadata
   if (restored) for (const path of rule.restores ?? []) copyRestored(value, restored, path)
-  return { ...encodeStruct(stored, bodyOf(stored, value), isTypeMeta), metadata: withoutEmpty(metadata) }
+  return { ...encodeStruct(stored, bodyOf(stored, value), isOutsideBody), metadata: withoutEmpty(metadata) }
 }
 
 /** Converts an object of v1beta2 to an older version. */
@@ -64,10 +65,10 @@ export function fromStored(
     const storedObject = encodeStruct(stored, { ...body, kind, apiVersion: storedVersion }, (field) => field === 'metadata')
     metadata = { ...metadata, annotations: { ...metadata.annotations, [ConversionDataAnnotation]: goJSON(storedObject) } }
   }
-  return { ...encodeStruct(older, bodyOf(older, value), isTypeMeta), metadata: withoutEmpty(metadata) }
+  return { ...encodeStruct(older, bodyOf(older, value), isOutsideBody), metadata: withoutEmpty(metadata) }
 }
 
-/** Decodes spec and status as Go does. */
+/** Decodes all fields except apiVersion, kind and metadata as Go does. */
 function bodyOf(type: string, object: object): Struct {
   const { apiVersion: _v, kind: _k, metadata: _m, ...body } = object as Struct
   return decode(`*${type}`, body) as Struct

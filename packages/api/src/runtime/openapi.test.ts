@@ -30,7 +30,7 @@ it('contains exactly the referenced components, without extension keywords at th
   expect(Object.values(schemas).flatMap((schema) => Object.keys(schema).filter((name) => name.startsWith('x-')))).toEqual([])
 })
 
-it('is independent of the order of declaration', () => {
+it('is independent of the order of the hooks', () => {
   expect(JSON.stringify(hooksOpenApi([...hookCatalog].reverse(), 'v1.14.0'))).toBe(JSON.stringify(document))
 })
 
@@ -50,7 +50,7 @@ it('contains the schema of a request down to the fields of the Cluster', () => {
   ])
 })
 
-it("has only components of upstream's document, and no object schema inline", () => {
+it("has only components of upstream's document, and no inline schema with properties", () => {
   const recorded = readFileSync(new URL('../../testdata/hooks-openapi.json', import.meta.url), 'utf8')
   const upstream = new Set(Object.keys((JSON.parse(recorded) as HooksDocument).components.schemas))
   const { schemas } = document.components

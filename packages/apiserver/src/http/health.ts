@@ -120,4 +120,5 @@ export async function healthResponse(
   return { status: isHealthy ? 200 : 500, headers, body: text }
 }
 
+/** Response headers of a plain text. */
 export const plainText = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }

@@ -15,7 +15,7 @@ export interface FlowSchema {
   readonly level: PriorityLevel
   /** Group of the user. */
   readonly group?: string
-  /** Name of the user. */
+  /** Pattern that the name of the user must match. */
   readonly user?: RegExp
   /** Resources, including their subresources. Non-resource requests do not match. */
   readonly resources?: readonly NamedResource[]

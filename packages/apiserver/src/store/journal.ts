@@ -1,9 +1,9 @@
 /**
- * The log of a state folder. Writes pending changes in groups, one frame for each group, and acknowledges a group once it is durable.
- * Writes checkpoints, so that the logs do not grow without bound. Begins a new log after a failed write.
+ * Writes the logs and checkpoints of a state folder (`state-folder.ts`). Pending changes are written in groups, one frame for each group; a
+ * group is acknowledged once it is durable. Checkpoints allow older logs to be removed.
  *
- * After a failed write or sync the content of the log file is unknown, so it is never written to again. Pending and new writes are rejected
- * until a new log has begun, which records the position up to which the old log is valid.
+ * After a failed write or sync, the content of the log file is unknown, so this file is never written again. Pending and new writes are
+ * rejected until a new log has begun, which records the position up to which the previous log is valid.
  */
 import { type Clock, type Logger, messageOf, seconds, type Timer } from '@capstan/kube'
 import { type CheckpointHeader, Format, storeSnapshots, writeCheckpoint } from './checkpoint.ts'
@@ -37,12 +37,13 @@ export interface JournalOptions {
 
 /** A write that waits to be stored: its lines in a frame, and the update of the snapshots once the lines are durable. */
 interface Waiting {
-  readonly line: string
+  readonly lines: string
   apply(): void
   resolve(): void
   reject(reason: Error): void
 }
 
+/** Delay before each attempt to begin a new log after a failed write. */
 const RetryAfter = seconds(1)
 /** Maximum number of characters in a group. A single larger write is a group of its own. */
 const LargestFrame = 32 * 1024 * 1024
@@ -76,7 +77,10 @@ export class Journal {
     this.#checkpointSize = state.checkpointSize
   }
 
-  /** Reads the state of `folder`, and continues its newest log. @throws DamagedData when an acknowledged change cannot be read */
+  /**
+   * Reads the state of `folder`, and continues its newest log.
+   * @throws DamagedData when an acknowledged change or the commit marker cannot be read
+   */
   static async open(folder: string, options: JournalOptions): Promise<Journal> {
     const { files, encode } = options
     const state = await readState(files, folder, 'everything', encode)
@@ -112,17 +116,18 @@ export class Journal {
 
   /**
    * Resolves once the changes survive a loss of power (without `sync`, a crash of the process). Changes that arrive while a
-   * group is being written share the next group.
+   * group is being written share the next group. `time`: time of the changes, milliseconds since the epoch.
    */
   append(store: string, changes: readonly Change[], time: number): Promise<void> {
-    const line = changes.map((change) => changeLine(store, change, time)).join('\n')
-    return this.#write(line, () => {
+    const lines = changes.map((change) => changeLine(store, change, time)).join('\n')
+    return this.#write(lines, () => {
       let snapshot = this.#snapshots.get(store)
       if (!snapshot) this.#snapshots.set(store, (snapshot = emptySnapshot()))
       for (const change of changes) applyTo(snapshot, change)
     })
   }
 
+  /** Removes a store with all its objects. Resolves as `append` does. */
   remove(store: string): Promise<void> {
     return this.#write(removalLine(store), () => this.#snapshots.delete(store))
   }
@@ -135,11 +140,11 @@ export class Journal {
     await this.#closeFiles()
   }
 
-  #write(line: string, apply: () => void): Promise<void> {
+  #write(lines: string, apply: () => void): Promise<void> {
     if (this.#closed) return Promise.reject(new Error(`data folder ${this.#folder} is closed`))
     if (this.#failure) return Promise.reject(this.#failure)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ line, apply, resolve, reject })
+      this.#waiting.push({ lines, apply, resolve, reject })
       // Deferred to a microtask, so that all changes of the current task share one group.
       this.#writing ??= Promise.resolve().then(() => this.#writeAll())
     })
@@ -150,7 +155,7 @@ export class Journal {
       const group = this.#takeGroup()
       try {
         if (this.#end.offset > Math.max(this.#options.checkpointAfter, this.#checkpointSize)) await this.#beginLog()
-        await this.#writeFrame(group.map(({ line }) => line).join('\n'))
+        await this.#writeFrame(group.map(({ lines }) => lines).join('\n'))
       } catch (err) {
         this.#fail(err, [...group, ...this.#waiting.splice(0)])
         break
@@ -166,7 +171,7 @@ export class Journal {
   /** Removes the next group from the queue: all waiting writes, up to `LargestFrame`. */
   #takeGroup(): Waiting[] {
     let size = 0
-    const end = this.#waiting.findIndex(({ line }) => (size += line.length) > LargestFrame)
+    const end = this.#waiting.findIndex(({ lines }) => (size += lines.length) > LargestFrame)
     return this.#waiting.splice(0, end < 0 ? Infinity : Math.max(1, end))
   }
 

@@ -11,8 +11,8 @@ export interface RunningExtension {
   readonly name: string
   readonly handlers: readonly AnnouncedHandler[]
   /**
-   * Files to watch: the extension's own modules, without those of installed packages and of Capstan. They include missing modules that an
-   * import names.
+   * Files to watch: the extension's own modules, without those of installed packages and of Capstan. They include missing modules that a
+   * relative import names.
    */
   readonly files: readonly string[]
   /** Handles a request. @throws Error when the process ends before the response */
@@ -46,7 +46,7 @@ export interface ExtensionProcessOptions {
   printed(line: string): void
 }
 
-/** Maximum wait for pending calls, longer than the timeout of any handler. */
+/** Default maximum wait for pending calls, in milliseconds: longer than the timeout of any handler. */
 const callTimeLimit = seconds(31)
 const loadTimeLimit = seconds(10)
 const endTimeLimit = seconds(2)
@@ -54,7 +54,10 @@ const loadTimeoutText = `it did not load within ${loadTimeLimit / 1000} s: expec
 
 const program = fileURLToPath(new URL('../../bin/dev-child.js', import.meta.url))
 
-/** Starts extension processes. Keeps one spare process started, so that a load takes only the time of the author's own modules. */
+/**
+ * Starts extension processes. After the first load, keeps a spare process started, so that the next load takes only the time of the author's
+ * own modules.
+ */
 export class ExtensionProcesses {
   readonly #options: ExtensionProcessOptions
   readonly #alive = new Set<Child>()
@@ -84,6 +87,7 @@ export class ExtensionProcesses {
     }
   }
 
+  /** Ends all processes, without waiting for pending calls. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#alive].map((child) => child.end()))

@@ -2,7 +2,7 @@
  * Runs guides. The blocks of a page are executed in order:
  *
  * - `sh` runs each line; `sh refused` does too, and each line must fail.
- * - `sh background` starts a command that keeps running; `sh stop` sends SIGINT to the running command that contains the text.
+ * - `sh background` starts a command that keeps running; `sh stop` sends SIGINT to the running command that contains the text of the block.
  * - A language followed by a file name saves the block as that file.
  * - `text` is expected output. If the previous block is `sh` or `sh refused`, its last command must have printed each line, in any order.
  *   Otherwise the running program that was started last must print the lines, in this order. Numbers and spaces may differ, except in
@@ -239,8 +239,8 @@ export class GuideRun {
   }
 
   /**
-   * Checks that each command of the prose is part of an executed command or listed in `notRun`, and that the page has all listed
-   * commands.
+   * Checks that each command of the prose is part of an executed command or listed in `notRun`, and that each command in `notRun` is on
+   * the page and was not executed.
    */
   #checkProse(page: string, inProse: readonly string[]): void {
     const { notRun = {} } = this.#options

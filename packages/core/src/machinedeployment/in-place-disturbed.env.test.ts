@@ -1,4 +1,4 @@
-/** In-place rollouts that are disturbed by the extension, the templates, or users. */
+/** Tests in-place rollouts that are disturbed by the extension, the templates, or users. */
 import { Cluster, Machine, MachineDeployment, MachineSet, PausedAnnotation, UpdateInProgressAnnotation } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { type KubeObject, keyOf, minutes, seconds, StatusError, type Transport, withSend } from '@capstan/kube'
@@ -143,7 +143,7 @@ describe('a rollout', () => {
     }
   })
 
-  test('replaces only the Machines of old sets that the extension cannot update', async () => {
+  test('replaces only the Machines of those old sets that the extension cannot update', async () => {
     // This extension can update only Machines of version v1.34.0.
     const { script } = ableExtension()
     const partlyAble: HookScript = {
@@ -170,6 +170,27 @@ describe('a rollout', () => {
     `)
     await env.expectUpdated()
     expect((await env.names()).filter((name) => updatable.includes(name))).toEqual(updatable)
+  })
+
+  test('leaves v1beta1 status and observedGeneration unchanged while the registered extensions are unknown', async () => {
+    const runtime = scriptedRuntime(ableExtension().script)
+    let ready = true
+    const late: RuntimeClient = {
+      ...runtime,
+      get ready() {
+        return ready
+      },
+    }
+    env = await inPlaceEnv(late, { replicas: 1 })
+    const observed = async () => {
+      const { status } = await env.client.get(MachineDeployment, { namespace, name: 'workers' })
+      return [status?.deprecated?.v1beta1, status?.observedGeneration]
+    }
+    const before = await observed()
+    ready = false
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(30))
+    expect(await observed()).toEqual(before)
   })
 })
 
@@ -222,27 +243,6 @@ describe('the extension', () => {
     ready = true
     await env.advance(seconds(60))
     expect(await env.names()).toEqual(namesBefore)
-  })
-
-  test('leaves v1beta1 status and observedGeneration unchanged while the registered extensions are unknown', async () => {
-    const runtime = scriptedRuntime(ableExtension().script)
-    let ready = true
-    const late: RuntimeClient = {
-      ...runtime,
-      get ready() {
-        return ready
-      },
-    }
-    env = await inPlaceEnv(late, { replicas: 1 })
-    const observed = async () => {
-      const { status } = await env.client.get(MachineDeployment, { namespace, name: 'workers' })
-      return [status?.deprecated?.v1beta1, status?.observedGeneration]
-    }
-    const before = await observed()
-    ready = false
-    await env.patch(largerAndNewer)
-    await env.advance(seconds(30))
-    expect(await observed()).toEqual(before)
   })
 
   test('is called again when its request changes, or when a user requests a retry', async () => {
@@ -304,7 +304,7 @@ describe('a change by a user during the rollout', () => {
     await env.expectUpdated()
   })
 
-  test('a paused rollout completes the running update, and starts no other', async () => {
+  test('a paused rollout completes the running update, and starts no other until it is resumed', async () => {
     const namesBefore = await startRollout(3)
     await env.patch({ paused: true })
     await env.advance(seconds(120))
@@ -315,7 +315,7 @@ describe('a change by a user during the rollout', () => {
     await env.expectUpdated()
   })
 
-  test('a paused current set blocks the rollout', async () => {
+  test('the current set blocks the rollout while the set is paused', async () => {
     await startRollout(2)
     const target = (await env.sets()).find(({ spec }) => spec.template.spec.version === 'v1.35.0')!
     const { name } = target.metadata

@@ -39,10 +39,11 @@ export class RemediationProblem extends Error {
 const kindOf = ({ apiVersion, kind }: TemplateReference): Kind<UnknownObject> =>
   unknownKind({ apiVersion, kind, plural: pluralOf(kind) })
 
-/** The result of a remediation request. */
+/** Result of `requestExternalRemediation`. */
 export interface RemediationRequest {
   /** Conditions to write on the Machine. */
   readonly conditions: readonly NewCondition[]
+  /** Whether the call created the request. False if it existed already. */
   readonly isCreated: boolean
 }
 

@@ -12,7 +12,7 @@ function aMachine(name: string, overrides: { age?: number; metadata?: object; st
     status: { nodeRef: { name }, ...overrides.status },
   } as unknown as Machine
 }
-const conditions = (type: string) => ({
+const falseCondition = (type: string) => ({
   conditions: [{ type, status: 'False', reason: 'x', message: '', lastTransitionTime: '' }],
 })
 
@@ -30,8 +30,8 @@ describe('priority', () => {
       75,
     ],
     ['without a Node', { status: { nodeRef: undefined } }, 50],
-    ['with an unhealthy Node', { status: conditions('NodeHealthy') }, 50],
-    ['that failed its health check', { status: conditions('HealthCheckSucceeded') }, 50],
+    ['with an unhealthy Node', { status: falseCondition('NodeHealthy') }, 50],
+    ['that failed its health check', { status: falseCondition('HealthCheckSucceeded') }, 50],
     ['that is healthy', {}, 20],
   ])('of a Machine %s', (_, overrides, priority) => {
     expect(deletionPriority(aMachine('m', overrides), 'Random', now)).toBe(priority)

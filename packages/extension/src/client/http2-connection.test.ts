@@ -1,4 +1,4 @@
-/** Tests calls that share an HTTP/2 connection, also with incorrect servers. */
+/** Tests calls over HTTP/2 connections, also to servers that fail, or violate the protocol. */
 import { createSecureServer, constants as http2, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTLSServer } from 'node:tls'
@@ -45,6 +45,7 @@ interface TestServer {
   url: string
   /** Number of open connections. */
   open: number
+  /** Number of connections opened so far. */
   opened: number
   /** Number of received calls. */
   calls: number
@@ -57,22 +58,22 @@ async function server(
   settings: { maxConcurrentStreams?: number } = {},
 ): Promise<TestServer> {
   const testServer = { open: 0, opened: 0, calls: 0 } as TestServer
-  const serves = createSecureServer({ ...certified, settings })
-  serves.on('session', (session) => {
+  const http2Server = createSecureServer({ ...certified, settings })
+  http2Server.on('session', (session) => {
     testServer.session = session
     testServer.open++
     testServer.opened++
     session.on('error', () => {})
     session.on('close', () => testServer.open--)
   })
-  serves.on('stream', (stream) => {
+  http2Server.on('stream', (stream) => {
     const call = ++testServer.calls
     stream.on('error', () => {})
     const read: Buffer[] = []
     stream.on('data', (chunk: Buffer) => read.push(chunk))
     stream.on('end', () => answer(stream, call, Buffer.concat(read)))
   })
-  testServer.url = await serving(serves)
+  testServer.url = await serving(http2Server)
   return testServer
 }
 
@@ -85,7 +86,7 @@ const post = async (url: string, signal: AbortSignal = new AbortController().sig
   const { status, body: answer } = await transport.post({ url: new URL(url), ca: authority.certificate }, body, signal)
   return `${status} ${Buffer.from(await readBytes(answer, 2 ** 20)).toString()}`
 }
-/** Describes the result of a call. */
+/** Makes a call, and describes its result. */
 const outcome = (url: string) =>
   post(url).catch((err: Error) => (err instanceof NoAnswer ? `${err.problem}: ${err.message}` : String(err)))
 
@@ -97,7 +98,7 @@ describe('calls share a connection', () => {
     expect(testServer).toMatchObject({ opened: 1, calls: 9 })
   })
 
-  it('and open another connection in the background when eight calls are in progress', async () => {
+  it('and open another connection in the background when each connection has eight calls in progress', async () => {
     const pendingResponses: (() => void)[] = []
     const testServer = await server((stream) => pendingResponses.push(() => ok(stream)))
     const responses: Promise<string>[] = []
@@ -116,7 +117,7 @@ describe('calls share a connection', () => {
     expect(new Set(await Promise.all(responses))).toEqual(new Set(['200 fine']))
   })
 
-  it('if no other connection can be opened, without continuous attempts to open a connection', async () => {
+  it('if no other connection can be opened; the next attempt to open one follows after ten seconds', async () => {
     let connections = 0
     const testServer = await server()
     const only = (socket: Socket) =>
@@ -151,7 +152,7 @@ describe('calls share a connection', () => {
     expect(await responses).toEqual(Array.from({ length: 5 }, () => '200 fine'))
   })
 
-  it('for requests of any length', async () => {
+  it('also when each request has 1 MiB', async () => {
     const testServer = await server((stream, _, body) => {
       stream.respond({ ':status': 200 })
       stream.end(String(body.length))
@@ -160,6 +161,7 @@ describe('calls share a connection', () => {
     const signal = new AbortController().signal
     const responses = await Promise.all(Array.from({ length: 40 }, () => post(testServer.url, signal, long)))
     expect(new Set(responses)).toEqual(new Set([`200 ${2 ** 20}`]))
+    expect(testServer.opened).toBeLessThanOrEqual(2)
   })
 
   it('and an aborted call does not affect the others', async () => {
@@ -206,11 +208,11 @@ describe('calls share a connection', () => {
     const testServer = await server()
     const start = clock.now()
     await post(testServer.url)
-    const passed = () => (clock.nextDue! - start) / seconds(30)
+    // The next timer is a check, at a multiple of 30 seconds, or the timeout of a ping, 15 seconds after a check.
+    const isPingAnswered = () => (clock.nextDue! - start) % seconds(30) === 0
     while (testServer.open === 1) {
       clock.step(clock.nextDue!)
-      // In the meantime the server responds to pings.
-      await until(() => testServer.open === 0 || passed() % 1 === 0)
+      await until(() => testServer.open === 0 || isPingAnswered())
       if (clock.now() - start < seconds(90)) expect(testServer.open).toBe(1)
       for (let i = 0; i < 5; i++) await turn()
     }
@@ -221,13 +223,13 @@ describe('calls share a connection', () => {
 })
 
 describe('a call is repeated when the server did not start to process it', () => {
-  it('because it refused the stream', async () => {
+  it('because the server refused the stream', async () => {
     const testServer = await server((stream, call) => (call < 3 ? stream.close(http2.NGHTTP2_REFUSED_STREAM) : ok(stream)))
     expect(await outcome(testServer.url)).toBe('200 fine')
     expect(testServer).toMatchObject({ opened: 1, calls: 3 })
   })
 
-  it('because its GOAWAY names an earlier stream', async () => {
+  it('because the GOAWAY of the server names an earlier stream as the last one', async () => {
     const testServer = await server((stream, call) => {
       if (call === 2) stream.session!.goaway(http2.NGHTTP2_NO_ERROR, stream.id! - 2)
       else ok(stream)
@@ -245,7 +247,7 @@ describe('a call is repeated when the server did not start to process it', () =>
     }
   })
 
-  it('a limited number of times', async () => {
+  it('at most five times', async () => {
     const testServer = await server((stream) => stream.close(http2.NGHTTP2_REFUSED_STREAM))
     expect(await outcome(testServer.url)).toBe('ConnectionReset: stream error: REFUSED_STREAM; received from peer')
     expect(testServer.calls).toBe(6)
@@ -253,19 +255,27 @@ describe('a call is repeated when the server did not start to process it', () =>
 })
 
 describe('a call fails without repetition', () => {
-  const secure = (begun: (socket: Socket) => void) =>
-    serving(createTLSServer({ ...certified, ALPNProtocols: ['h2'] }, begun) as Server)
+  /** Starts a TLS server that negotiates HTTP/2, and leaves each connection to `connected`. */
+  const serveTLS = (connected: (socket: Socket) => void) =>
+    serving(createTLSServer({ ...certified, ALPNProtocols: ['h2'] }, connected) as Server)
 
   const goaway = (code: number) => frame('goaway', 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, code]))
   const reset = (code: number) => frame('reset', 0, 1, Buffer.from([0, 0, 0, code]))
-  const begun = Buffer.concat([frame('headers', endHeaders, 1, Buffer.from([status200])), frame('data', 0, 1, Buffer.from('{'))])
+  const incompleteResponse = Buffer.concat([
+    frame('headers', endHeaders, 1, Buffer.from([status200])),
+    frame('data', 0, 1, Buffer.from('{')),
+  ])
   const longHeader = Buffer.concat([Buffer.from([0, 1, 120, 0x7f, 0xa1, 0x7e]), Buffer.alloc(16288 - 0x60, 120)])
 
   it.each<[string, Buffer[], string]>([
-    ['when its stream is reset', [reset(2)], 'ConnectionReset: stream error: INTERNAL_ERROR; received from peer'],
     [
-      'when its stream is reset within the body',
-      [begun, reset(2)],
+      'when its stream is reset with INTERNAL_ERROR',
+      [reset(2)],
+      'ConnectionReset: stream error: INTERNAL_ERROR; received from peer',
+    ],
+    [
+      'when its stream is reset within the body of the response',
+      [incompleteResponse, reset(2)],
       'ConnectionReset: stream error: INTERNAL_ERROR; received from peer',
     ],
     [
@@ -279,7 +289,7 @@ describe('a call fails without repetition', () => {
       'ConnectionReset: http2: server sent GOAWAY and closed the connection; ErrCode=NO_ERROR',
     ],
     ['when the connection is closed', [], 'ConnectionReset: unexpected EOF'],
-    ['when the connection is closed within the body', [begun], 'ConnectionReset: unexpected EOF'],
+    ['when the connection is closed within the body of the response', [incompleteResponse], 'ConnectionReset: unexpected EOF'],
     [
       'when the server stops sending HTTP/2',
       [Buffer.alloc(100, 'HTTP/1.1 200 OK\r\n')],
@@ -303,7 +313,7 @@ describe('a call fails without repetition', () => {
     ],
   ])('%s', async (_, answer, error) => {
     let calls = 0
-    const url = await secure((socket) => {
+    const url = await serveTLS((socket) => {
       socket.on('error', () => {})
       socket.write(frame('settings', 0, 0))
       let read = Buffer.alloc(0)
@@ -318,23 +328,23 @@ describe('a call fails without repetition', () => {
     expect(calls).toBe(1)
   })
 
-  it('when the response is not HTTP/2, although it was negotiated', async () => {
-    const url = await secure((socket) => socket.write('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'.repeat(10)))
+  it('when the response is not HTTP/2, although HTTP/2 was negotiated', async () => {
+    const url = await serveTLS((socket) => socket.write('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'.repeat(10)))
     expect(await outcome(url)).toBe('Garbage: connection error: PROTOCOL_ERROR')
   })
 
-  it('when all callers abort while the connection is opened, which ends the attempt', async () => {
-    const begun = Promise.withResolvers<void>()
+  it('when all callers abort while the connection is being opened; the attempt ends, too', async () => {
+    const connected = Promise.withResolvers<void>()
     let isClosed = false
-    const url = await secure((socket) => {
+    const url = await serveTLS((socket) => {
       socket.on('error', () => {})
       socket.on('close', () => (isClosed = true))
       socket.resume()
-      begun.resolve()
+      connected.resolve()
     })
     const caller = new AbortController()
     const calls = [post(url, caller.signal), post(url, caller.signal)]
-    await begun.promise
+    await connected.promise
     caller.abort(new Error('over'))
     for (const call of calls) await expect(call).rejects.toThrow('over')
     await until(() => isClosed)
@@ -359,7 +369,7 @@ test('calls do not join a connection attempt that began ten seconds ago', async 
   await expect(alsoHung).rejects.toThrow('over')
 })
 
-test('an unresponsive connection is detected, and its calls fail', async () => {
+test('an unresponsive connection is detected: its calls fail, and the next call succeeds', async () => {
   const testServer = await server((stream, call) => (call === 1 || call > 2 ? ok(stream) : undefined))
   const cut = { isCut: false }
   const relayed = await serving(createServer((socket) => relay(socket, Number(new URL(testServer.url).port), cut)))
@@ -400,11 +410,11 @@ test('a connection to a slow server is kept while the server responds to pings',
 
 test('HTTP/2 is not used when DISABLE_HTTP2 is set', async () => {
   const versions: string[] = []
-  const serves = createSecureServer({ ...certified, allowHTTP1: true }, ({ httpVersion }, response) => {
+  const httpServer = createSecureServer({ ...certified, allowHTTP1: true }, ({ httpVersion }, response) => {
     versions.push(httpVersion)
     response.end('fine')
   })
-  const url = await serving(serves)
+  const url = await serving(httpServer)
   expect(await post(url)).toBe('200 fine')
   transport.close()
   transport = httpsHookTransport({ env: { DISABLE_HTTP2: 'yes' } })

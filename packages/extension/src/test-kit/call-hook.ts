@@ -26,7 +26,7 @@ export interface CallHookOptions {
  * default request is `fixture(hook)`.
  *
  * @throws HookFailed if the handler throws (`cause` is its error), or if core would reject the response: invalid JSON, invalid fields, an
- * unknown status, a patch that does not apply
+ * unknown status, a patch that does not apply, an invalid discovery
  * @throws TypeError if the extension has no such handler
  * @example
  * const { status, retryAfterSeconds } = await callHook(extension, BeforeClusterCreate, fixture(BeforeClusterCreate))

@@ -16,12 +16,12 @@ import { decodeAsGo, decodeWire } from './wire.ts'
 const hookNamed = (name: string): Hook => hookCatalog.find((hook) => hook.name === name)!
 const read = (name: string, body: string | Uint8Array) =>
   decodeWire(body, hookNamed(name).response, `${name}Response`, 'response')
-const retry = (body: string | Uint8Array) => read('BeforeClusterCreate', body)
-const field = 'json: cannot unmarshal %s into Go struct field'
+/** Beginning of Go's error text for a JSON value of the wrong type in a field. */
+const cannotUnmarshal = (value: string) => `json: cannot unmarshal ${value} into Go struct field`
 
 describe('the decoder', () => {
   test.each<[string, string | Uint8Array, object]>([
-    ['sets zero values for missing fields', '{}', { status: '', retryAfterSeconds: 0 }],
+    ['sets zero values for the missing fields status and retryAfterSeconds', '{}', { status: '', retryAfterSeconds: 0 }],
     ['accepts null as the response', 'null', { status: '', retryAfterSeconds: 0 }],
     [
       'accepts null for any field',
@@ -45,7 +45,7 @@ describe('the decoder', () => {
       Buffer.from([...Buffer.from('{"message":"'), 0xe2, 0x82, ...Buffer.from('"}')]),
       { status: '', message: '\ufffd\ufffd', retryAfterSeconds: 0 },
     ],
-  ])('%s', (_, body, value) => expect(retry(body)).toEqual(value))
+  ])('%s', (_, body, value) => expect(read('BeforeClusterCreate', body)).toEqual(value))
 
   test('merges the objects and lists of duplicate keys', () => {
     const body = '{"machinePatch":{"patchType":"JSONPatch"},"machinePatch":{"patch":"W10="}}'
@@ -84,24 +84,24 @@ describe('the decoder', () => {
     [
       'BeforeClusterCreate',
       '{"retryAfterSeconds":2147483648}',
-      `${field.replace('%s', 'number 2147483648')} BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
+      `${cannotUnmarshal('number 2147483648')} BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
     ],
     [
       'AfterControlPlaneInitialized',
       '{"status":1}',
-      `${field.replace('%s', 'number')} AfterControlPlaneInitializedResponse.CommonResponse.status of type v1alpha1.ResponseStatus`,
+      `${cannotUnmarshal('number')} AfterControlPlaneInitializedResponse.CommonResponse.status of type v1alpha1.ResponseStatus`,
     ],
     [
       'Discovery',
       '{"handlers":[{"requestHook":[]}]}',
-      `${field.replace('%s', 'array')} ExtensionHandler.handlers.requestHook of type v1alpha1.GroupVersionHook`,
+      `${cannotUnmarshal('array')} ExtensionHandler.handlers.requestHook of type v1alpha1.GroupVersionHook`,
     ],
     ['GeneratePatches', '{"items":[{"patch":"Q-=="}]}', 'illegal base64 data at input byte 1'],
     ['GeneratePatches', '{"items":[{"patch":"QQ==QQ=="}]}', 'illegal base64 data at input byte 4'],
     [
       'DiscoverVariables',
       '{"variables":[{"schema":{"openAPIV3Schema":{"properties":{"a":{"items":{"maxLength":"1"}}}}}}]}',
-      `${field.replace('%s', 'string')} JSONSchemaProps.variables.schema.openAPIV3Schema.properties.items.maxLength of type int64`,
+      `${cannotUnmarshal('string')} JSONSchemaProps.variables.schema.openAPIV3Schema.properties.items.maxLength of type int64`,
     ],
   ])("rejects, with Go's error text, the %s response %s", (name, body, message) => {
     expect(() => read(name, body)).toThrow(expect.objectContaining({ name: 'WireError', message }))
@@ -167,8 +167,8 @@ describe('the fast path for plain JSON', () => {
     ['a wrong type', '{"status":1}'],
     ['invalid base64', '{"items":[{"patch":"Q"}]}'],
     ['half of a surrogate pair', '{"message":"\\ud800"}'],
-    ['spaces', '{"status": "Success"}'],
-    ['a number in another form', '{"x":1.0}'],
+    ['spaces between tokens', '{"status": "Success"}'],
+    ['a number that JSON.stringify formats differently', '{"x":1.0}'],
     ['text after the value', '{} {}'],
     ['too many levels', `{"x":${'['.repeat(10_000)}${']'.repeat(10_000)}}`],
     ['a list instead of an object', '[]'],
@@ -176,7 +176,7 @@ describe('the fast path for plain JSON', () => {
     expect(plain(text)).toBeUndefined()
   })
 
-  test('returns the same as decodeAsGo', () => {
+  test('returns the same as decodeAsGo, or undefined', () => {
     let decodedPlain = 0
     const cases = fc.oneof(...hookCatalog.map((hook) => fc.tuple(fc.constant(hook), answerBodies(hook.response.json))))
     fc.assert(
@@ -231,9 +231,11 @@ function shapeProblems(
       return [
         ...(schema.required ?? []).filter((name) => !Object.hasOwn(value, name)).map((name) => `${path}.${name} is missing`),
         ...Object.entries(value).flatMap(([name, member]) => {
-          const free = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
-          const field = free ?? schema.properties?.[name]
-          return field ? shapeProblems(member, field, definitions, `${path}.${name}`) : [`${path}.${name} is not known`]
+          const valueSchema = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
+          const memberSchema = valueSchema ?? schema.properties?.[name]
+          return memberSchema
+            ? shapeProblems(member, memberSchema, definitions, `${path}.${name}`)
+            : [`${path}.${name} is not known`]
         }),
       ]
     case undefined:

@@ -1,4 +1,4 @@
-/** Schemas of apimachinery that all OpenAPI documents refer to. */
+/** Schemas of apimachinery that the OpenAPI document of every group version contains. */
 
 const text = (description: string) => ({ type: 'string', description })
 const time = (description: string) => ({ type: 'string', format: 'date-time', description })
@@ -60,7 +60,7 @@ export const metaSchemas = {
   },
   [`${meta}.OwnerReference`]: {
     type: 'object',
-    description: 'Reference to an object on which another one depends.',
+    description: 'Reference to an owner of the object that contains the reference.',
     required: ['apiVersion', 'kind', 'name', 'uid'],
     properties: {
       apiVersion: text('API version of the owner.'),

@@ -12,7 +12,8 @@ export const MaxStrictErrors = 100
 
 /**
  * Returns at most `MaxStrictErrors` messages about unknown and duplicate fields, each once. `fieldPaths`: the paths of all
- * fields in the order of the body. Upstream: an unknown field is not reported as a duplicate as well.
+ * fields in the order of the body; a duplicate field is listed each time it occurs. Upstream: an unknown field is not reported
+ * as a duplicate as well.
  */
 export function problemsInBodyOrder(unknown: readonly string[], fieldPaths: readonly string[]): readonly string[] {
   const isUnknown = new Set(unknown)

@@ -92,7 +92,7 @@ describe.skipIf(missing.length > 0)(
       return client
     }
 
-    it('responds equally to concurrent equal calls, allows an approved upgrade, and returns its variable', async () => {
+    it('gives equal concurrent calls the same response, blocks an upgrade until it is approved, and declares the variable region', async () => {
       const client = await clientOf()
       const request = fixture(BeforeClusterUpgrade)
       const callHook = () => client.callAll(BeforeClusterUpgrade, request.cluster, request)
@@ -106,7 +106,7 @@ describe.skipIf(missing.length > 0)(
       client.close()
     })
 
-    it('merges the builtin variables of request and item, and reports a missing variable', async () => {
+    it('prefers the variables of an item to those of the request, and reports a missing variable', async () => {
       const transport = httpsHookTransport()
       const server = { url, caBundle: btoa(ca()) }
       const callHook = async (request: object) =>
@@ -122,7 +122,7 @@ describe.skipIf(missing.length > 0)(
       transport.close()
     })
 
-    it('returns a failure for an invalid request, and continues', async () => {
+    it('returns a failure for an invalid request, and 404 for an unknown path', async () => {
       const transport = httpsHookTransport()
       const post = async (path: string, body: string) => {
         const response = await transport.post({ url: new URL(path, url), ca: ca() }, body, AbortSignal.timeout(60_000))

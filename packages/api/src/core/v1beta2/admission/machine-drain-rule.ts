@@ -1,4 +1,4 @@
-/** Rules of MachineDrainRules beyond their schema. Upstream: core/webhooks/admission/machinedrainrules.go, v1.14. */
+/** Validates MachineDrainRules beyond their schema. Upstream: core/webhooks/admission/machinedrainrules.go, v1.14. */
 import type { FieldError, KubeObject } from '@capstan/kube'
 import { invalid } from '@capstan/kube'
 import type { MachineDrainRuleSpec } from '../machine-drain-rule.ts'
@@ -6,6 +6,7 @@ import { selectorSyntaxErrors } from './selector.ts'
 
 type MachineDrainRuleLike = KubeObject & { spec: MachineDrainRuleSpec }
 
+/** Returns the validation errors of a MachineDrainRule. */
 export const machineDrainRuleErrors = (rule: MachineDrainRuleLike): FieldError[] => {
   const { behavior, order } = rule.spec.drain
   return [

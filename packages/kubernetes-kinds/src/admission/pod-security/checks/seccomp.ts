@@ -33,7 +33,7 @@ const invalidProfile = (violators: readonly string[], types: readonly string[]):
   detail: `${violators.join(' and ')} must not set securityContext.seccompProfile.type to ${quoted(sorted(types))}`,
 })
 
-/** Allowed seccomp profiles are the runtime's default and profiles of the host. */
+/** Allows only the seccomp profiles RuntimeDefault and Localhost. A pod without a profile is allowed, too. */
 export const seccompBaseline: Check = {
   id: 'seccompProfile_baseline',
   level: 'baseline',
