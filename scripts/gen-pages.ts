@@ -62,7 +62,7 @@ export function conditionsPage(): string {
     warning,
     '# Conditions',
     '',
-    'The conditions of each kind with their reasons. Types and reasons are upstream’s, except the condition `DeprecatedHooks`, which upstream does not have.',
+    'The conditions in `status.conditions` of each kind of Cluster API, with their reasons. Types and reasons are upstream’s, except the condition `DeprecatedHooks`, which upstream does not have.',
     '',
     ...sections.flatMap((section) => [section, '']),
   ].join('\n')

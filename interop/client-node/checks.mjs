@@ -41,7 +41,7 @@ const checks = {
     }
   },
 
-  'the typed API writes and reads': async () => {
+  'the typed API creates, replaces, lists and deletes, and rejects a conflicting replace with ApiException': async () => {
     const created = await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'typed' }, data: { a: '1' } } })
     assert.ok(created.metadata.creationTimestamp instanceof Date)
     created.data.a = '2'
@@ -59,7 +59,7 @@ const checks = {
     await assert.rejects(core.readNamespacedConfigMap({ name: 'typed', namespace }), { code: 404 })
   },
 
-  'times, ports and bytes are preserved, and an access review is answered': async () => {
+  'times and named ports are preserved, stringData is encoded, and an access review is answered': async () => {
     const renewTime = new V1MicroTime('2026-01-02T03:04:05.678Z')
     const leases = config.makeApiClient(CoordinationV1Api)
     const lease = await leases.createNamespacedLease({
@@ -80,7 +80,7 @@ const checks = {
     assert.equal(review.status.allowed, true)
   },
 
-  'patches of every kind, and server-side apply': async () => {
+  'JSON, merge and strategic merge patches and server-side apply change an object': async () => {
     await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'patched' }, data: { a: '1' } } })
     const patch = (body, strategy, options = {}) =>
       core.patchNamespacedConfigMap({ name: 'patched', namespace, body, ...options }, setHeaderOptions('Content-Type', strategy))
@@ -208,7 +208,7 @@ async function until(holds) {
   const end = performance.now() + 30_000
   for (;;) {
     if (await Promise.resolve().then(holds).catch(() => false)) return
-    if (performance.now() > end) throw new Error(`not in time: ${String(holds)}`)
+    if (performance.now() > end) throw new Error(`not true within 30 seconds: ${String(holds)}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

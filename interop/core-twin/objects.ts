@@ -1,4 +1,7 @@
-/** Objects that cases create. */
+/**
+ * Builders of the objects that the cases of core-twin create. `kinds` are the stub kinds of the objects to which a built object refers;
+ * default: the kinds of contract v1beta2.
+ */
 import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Input, KubeObject } from '@capstan/kube'
 import { stub, type StubKinds } from './stub-kinds.ts'

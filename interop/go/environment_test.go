@@ -128,8 +128,8 @@ func TestKubectlOfTheEnvironmentRuns(t *testing.T) {
 	check(t, "printed", strings.Join(strings.Fields(text.String()), " "), "shown 3 blue")
 }
 
-// The API server is killed and started again. No informer may miss an event. Each informer may list once more; on Capstan,
-// interop/envtest.ts requires that no informer lists again.
+// The API server is killed and started again. No informer may miss an event. After the restart, there may be at most as many lists as
+// informers; on Capstan, interop/envtest.ts requires that no informer lists again.
 func TestInformersMissNothingAfterARestart(t *testing.T) {
 	const informerCount, objectCount = 8, 20
 	var stderr bytes.Buffer
@@ -174,7 +174,7 @@ func TestInformersMissNothingAfterARestart(t *testing.T) {
 	eventually(t, func() error { return reported.checkAdded(informerCount, objectCount, "before-") })
 	log.reset()
 
-	write("just-before-", objectCount) // Informers may not have received these objects yet.
+	write("just-before-", objectCount) // Some informers possibly receive these objects only after the restart.
 	kill(t, one)
 	// The port of the killed kube-apiserver may not be free at once.
 	eventually(t, func() error {
@@ -197,7 +197,7 @@ func TestInformersMissNothingAfterARestart(t *testing.T) {
 	}
 }
 
-// kill ends the API server with SIGKILL. envtest has no function that does so.
+// kill ends the API server with SIGKILL, and waits until its process has ended. envtest has no function that does so.
 func kill(t *testing.T, environment *envtest.Environment) {
 	t.Helper()
 	flag := "--secure-port=" + environment.ControlPlane.APIServer.SecureServing.Port

@@ -11,6 +11,4 @@ test.each<[title: string, expected: boolean, err: unknown]>([
   ['a conflict and another error', false, new AggregateError([conflict, new Error('out of order')])],
   ['an aggregate without errors', false, new AggregateError([], 'all servers failed')],
   ['another error', false, new Error('out of order')],
-])('a reconcile that fails with %s failed only because of conflicts: %j', (_, expected, err) =>
-  expect(onlyConflicts(err)).toBe(expected),
-)
+])('for %s, onlyConflicts returns %j', (_, expected, err) => expect(onlyConflicts(err)).toBe(expected))

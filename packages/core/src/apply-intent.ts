@@ -1,7 +1,7 @@
 /**
  * Server-side apply of one controller's intent for an object: all fields that the controller sets on it. The request is sent only when the
- * object differs from the intent, or when its managedFields show that the manager does not own exactly the fields of the intent. Upstream:
- * internal/util/ssa, v1.14, which caches requests instead. See docs/adr/0033-server-side-apply-of-sets.md.
+ * object differs from the intent, or when its managedFields show that the controller's field manager does not own exactly the fields of the
+ * intent. Upstream: internal/util/ssa, v1.14, which caches requests instead. See docs/adr/0033-server-side-apply-of-sets.md.
  */
 import type { ReconcileContext } from '@capstan/controller'
 import {
@@ -31,8 +31,9 @@ export interface IntentOptions {
 
 /**
  * Creates the object or updates it to the intent. Removes fields that the manager owned and that the intent no longer contains. Returns
- * `existing` when nothing differs, or when the object was deleted meanwhile and a request therefore fails with NotFound.
- * @throws Error with upstream's text, caused by the API server's error; for example Conflict, when the object was deleted before the apply
+ * `existing` when nothing differs, or when a request to update it fails with NotFound. If the object was deleted meanwhile, the repair of its
+ * managedFields fails with NotFound, and the apply with Conflict.
+ * @throws Error with upstream's text, caused by the API server's error
  */
 export async function applyIntent<T extends KubeObject>(
   io: ApplyIO,
@@ -146,14 +147,14 @@ function hasExactItems(
 
 /**
  * Whether a value that is owned as a whole is the intended value. The items of a list may also have fields that the API server has defaulted.
- * A map whose intent is empty may have members of other managers.
+ * A map that is empty in the intent may have members of other managers.
  */
 function isSameAtomic(current: unknown, intended: unknown): boolean {
   const isPart = Array.isArray(intended) || (isRecord(intended) && isEmpty(intended))
   return isPart ? contains(current, intended) : equal(current, intended)
 }
 
-/** Whether every value of `intended` is in `current`, and lists have no other items. */
+/** Whether `current` has every value of `intended`. Lists must have equally many items, in the same order. */
 function contains(current: unknown, intended: unknown): boolean {
   if (isRecord(intended)) {
     return isRecord(current) && Object.entries(intended).every(([name, value]) => contains(current[name], value))
@@ -200,9 +201,10 @@ const isEmpty = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) || (isRecord(value) && Object.keys(value).length === 0)
 
 /**
- * Converts the manager's `Update` entry, which earlier versions of Capstan wrote, to an `Apply` entry: otherwise apply would not remove the
- * fields that the intent drops. Also removes `before-first-apply` entries, which would keep every field. After such a removal, and when the
- * object has no managedFields, the manager gets an `Apply` entry if it has none, so that the API server does not add `before-first-apply`.
+ * Converts the manager's `Update` entry, which earlier versions of Capstan wrote, to an `Apply` entry, or removes it if there is an `Apply`
+ * entry: otherwise apply would not remove the fields that the intent drops. Also removes `before-first-apply` entries, which would keep every
+ * field. After such a removal, and when the object has no managedFields, the manager gets an `Apply` entry if it has none, so that the API
+ * server does not add `before-first-apply`.
  */
 async function repairManagedFields(io: ApplyIO, kind: Kind, object: KubeObject, manager: string): Promise<void> {
   const entries = object.metadata.managedFields ?? []
@@ -210,11 +212,11 @@ async function repairManagedFields(io: ApplyIO, kind: Kind, object: KubeObject, 
   if (repaired) await writeManagedFields(io, kind, object, repaired)
 }
 
-/** Returns the repaired entries, or `undefined` when they need no repair. Pure. */
+/** Returns the repaired entries, or `undefined` when they need no repair. A new entry of the manager gets `versionAndTime`. Pure. */
 export function repairedEntries(
   entries: readonly ManagedFieldsEntry[],
   manager: string,
-  now: Pick<ManagedFieldsEntry, 'apiVersion' | 'time'>,
+  versionAndTime: Pick<ManagedFieldsEntry, 'apiVersion' | 'time'>,
 ): ManagedFieldsEntry[] | undefined {
   const isOwn = ({ manager: name, subresource }: ManagedFieldsEntry) => name === manager && !subresource
   const isWrong = (entry: ManagedFieldsEntry) =>
@@ -224,7 +226,7 @@ export function repairedEntries(
   if (correct.some(isOwn)) return correct
   const updated = entries.find((entry) => isOwn(entry))
   const fieldsV1 = updated?.fieldsV1 ?? { 'f:metadata': { 'f:name': {} } }
-  return [...correct, { ...now, manager, operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1 } as ManagedFieldsEntry]
+  return [...correct, { ...versionAndTime, manager, operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1 } as ManagedFieldsEntry]
 }
 
 /** Maximum number of attempts to write managed fields. Upstream: RemoveManagedFieldsForLabelsAndAnnotations. */
@@ -233,8 +235,8 @@ const MaxAttempts = 3
 /**
  * Transfers the ownership of labels and annotations from the manager `from`, which created the object, to the manager `to`, which changes
  * them from then on. Afterwards `to` owns the labels and annotations in `wanted`. Upstream needs two requests for the transfer. Returns the
- * updated object. A provider may write its new object at any moment: after a conflict, this function reads the object and tries again,
- * because callers delete the object when the transfer fails.
+ * updated object, or the unchanged object if `from` owns no labels. The provider may change a new object at any moment: after a conflict,
+ * this function reads the object and tries again, because `createMachine` deletes the new object when the API server rejects the transfer.
  */
 export async function handOverMetadata<T extends KubeObject>(
   io: ApplyIO,

@@ -38,7 +38,7 @@ interface Options extends ProviderHooksOptions, RecordOptions {
  */
 export const devCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withRecordHooks(new Command('dev')))
-    .description('Run an extension with a management cluster and a demo Cluster, and reload it when a file is saved')
+    .description('Run an extension with a management cluster and a demo Cluster, and reload the extension when a file is saved')
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
     .addOption(
       dataOption(
@@ -173,9 +173,9 @@ function commandsToTry(
     { command: `${kubectl} get cluster demo -o yaml`, purpose: 'show the Cluster with its conditions' },
     {
       command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,
-      purpose: 'upgrade it; hooks are called before and after each step',
+      purpose: 'upgrade the Cluster; hooks are called before and after each step',
     },
-    { command: `${kubectl} delete cluster demo`, purpose: 'delete it' },
+    { command: `${kubectl} delete cluster demo`, purpose: 'delete the Cluster' },
   ]
 }
 

@@ -38,7 +38,10 @@ export interface ClusterResult {
    */
   readonly report?: AppliedReport
   readonly errors: readonly unknown[]
-  /** Errors of the write to the binding after the resources were applied. As upstream, the resources are reported as applied nevertheless. */
+  /**
+   * Errors of the write that records the results of the resources in the binding. As upstream, the condition ResourcesApplied does not
+   * report these errors.
+   */
   readonly bindingErrors?: readonly unknown[]
   /** Set when there is no connection to the workload cluster: the reason for waiting. A new connection triggers the next reconcile. */
   readonly wait?: string
@@ -63,7 +66,7 @@ export async function applyToCluster(
   const binding = draft(existing)
   ensureOwnerReference(binding, ownerReference(resourceSet, ClusterResourceSet))
   const applied = await applySources(resourceSet, cluster, binding.spec, read.sources, io)
-  // A missing resource is reported only if another resource fails without a report of its own.
+  // Here, a missing resource is reported only if applying another resource failed without a report of its own.
   const result = applied.errors.length > 0 ? { ...read, ...applied } : applied
   try {
     await commitBinding(existing, binding, io)

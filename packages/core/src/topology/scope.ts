@@ -52,7 +52,7 @@ interface ClusterMemory {
   readonly responses: PatchResponses
   /** Whether AfterControlPlaneInitialized was called, but could not be removed from the pending hooks yet. */
   initializedCalled: boolean
-  /** Ignored parts of patches, as last reported. */
+  /** The parts of ClusterClass patches that the last reconcile ignored, as a text; empty for none. An event reports a changed text. */
   ignored: string
 }
 
@@ -64,14 +64,18 @@ export class TopologyScope {
   readonly memory: TopologyMemory
   readonly blocking: BlockingHook[] = []
   /**
-   * The hook that failed last in this reconcile. Its failure ends the reconcile; that of AfterControlPlaneInitialized only after the
-   * desired state is applied.
+   * The hook that failed last in this reconcile. A failure ends the reconcile at once; a failure of AfterControlPlaneInitialized ends it only
+   * after the desired state is applied.
    */
   failed: FailedHook | undefined
   /** Hooks that allowed this reconcile to proceed, including hooks of which no handler selects the Cluster. */
   readonly notBlocking = new Set<string>()
-  /** The steps of the upgrade, once they are known. Also set when a hook fails. */
+  /**
+   * The steps of the upgrade, none if no upgrade is due. Set before the hooks of the upgrade are called, so that the status shows the steps
+   * even if a hook fails.
+   */
   plan: UpgradePlan | undefined
+  /** The decided versions, for the condition TopologyReconciled. `undefined` until all of them are decided. */
   upgrade: UpgradeReport | undefined
 
   constructor(cluster: Cluster, context: ReconcileContext, memory: TopologyMemory) {

@@ -75,7 +75,7 @@ function typeOf(schemaRef: string, ref: TypeRef): Type {
 }
 
 const fieldsV1Of = (set: FieldSet) => atOnce(encodeFields(set))
-const sameFields = (set: FieldSet, fields: unknown) => expect(fieldsV1Of(set)).toEqual(fieldsV1Of(decodeFields(fields)))
+const expectFields = (set: FieldSet, fields: unknown) => expect(fieldsV1Of(set)).toEqual(fieldsV1Of(decodeFields(fields)))
 
 // Scenarios
 
@@ -87,7 +87,7 @@ interface Step {
   schemaRef: string
   expect: {
     live?: unknown
-    /** The object after the step in v6.3.2, which Kubernetes 1.36 uses, if it differs. */
+    /** The object after the step in v6.3.2, which Kubernetes 1.36.2 uses, if it differs. */
     liveInV6_3_2?: unknown
     managers?: Record<string, { apiVersion: string; applied: boolean; fieldsV1: unknown }>
     conflicts?: { manager: string; field: { path: string[]; string: string } }[]
@@ -136,7 +136,10 @@ function repeatLetters(value: unknown, times: number, top = true): unknown {
   )
 }
 
-/** Runs the steps of a scenario, and compares the object and its managers with the expected ones after each step. */
+/**
+ * Runs the steps of a scenario, and compares the object and its managers with the expected ones after each step. A step with an expected
+ * error is the last one; the object and its managers are not compared after it.
+ */
 function replay({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }: Case): void {
   let schema = schemaRef
   const typed = (value: unknown, apiVersion: string): Typed => ({
@@ -197,7 +200,7 @@ function replay({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps
     } else act()
     const value = live?.value ?? null
     const isAsInV6_3_2 = 'liveInV6_3_2' in expected && equal(value, expected.liveInV6_3_2)
-    // The reference implementation's converter for these scenarios turns empty containers into null; ours does not.
+    // The reference implementation's converter for these scenarios turns empty maps and lists into null; ours does not.
     if (converter === 'repeatLetters') expect(emptyAsNull(value)).toEqual(expected.live)
     else if (!isAsInV6_3_2) expect(value).toEqual(expected.live)
     const owners = Object.fromEntries(
@@ -245,15 +248,15 @@ describe('merging two values', () => {
 describe('comparing two values', () => {
   test.each(unitCases('typed-compare'))('%s', (_, testCase) => {
     const { added, removed, modified } = atOnce(compareTyped(typeIn(testCase), testCase.lhs, testCase.rhs))
-    sameFields(added, testCase.added)
-    sameFields(removed, testCase.removed)
-    sameFields(modified, testCase.modified)
+    expectFields(added, testCase.added)
+    expectFields(removed, testCase.removed)
+    expectFields(modified, testCase.modified)
   })
 })
 
 describe('the fields of a value', () => {
   test.each(unitCases('typed-toFieldSet'))('%s', (_, testCase) =>
-    sameFields(fieldsOf(typeIn(testCase), testCase.object), testCase.fieldsV1),
+    expectFields(fieldsOf(typeIn(testCase), testCase.object), testCase.fieldsV1),
   )
 })
 
@@ -261,7 +264,7 @@ describe('removing and extracting fields', () => {
   test.each(unitCases('typed-removeExtract'))('%s', (_, testCase) => {
     const fields = decodeFields(testCase.fieldsV1)
     expect(extractFields(typeIn(testCase), testCase.object, fields)).toEqual(testCase.extracted)
-    // A list or map that becomes empty is null in v6.4.2. It stays an empty list or map in Capstan, and in v6.3.2, which Kubernetes 1.36
+    // A list or map that becomes empty is null in v6.4.2. It stays an empty list or map in Capstan, and in v6.3.2, which Kubernetes 1.36.2
     // uses.
     expect(emptyAsNull(removeFields(typeIn(testCase), testCase.object, fields))).toEqual(emptyAsNull(testCase.afterRemove))
   })
@@ -270,7 +273,7 @@ describe('removing and extracting fields', () => {
     const merged = mergeTyped(type, testCase.object, testCase.applied)
     expect(merged).toEqual(testCase.merged)
     const leaves = leavesOf(fieldsOf(type, testCase.applied))
-    sameFields(leaves, testCase.appliedLeavesFieldsV1)
+    expectFields(leaves, testCase.appliedLeavesFieldsV1)
     expect(extractFields(type, merged, leaves)).toEqual(testCase.applied)
   })
   test.each(unitCases('typed-extractWithKeys'))('%s', (_, testCase) => {
@@ -289,23 +292,23 @@ describe('checking a value against its type', () => {
   })
 })
 
-describe('sets recorded under an older schema', () => {
+describe('field sets recorded under an older schema', () => {
   test.each(unitCases('typed-reconcileFieldSet'))('%s', (_, testCase) => {
     const old = decodeFields(testCase.oldFieldsV1)
     const fixed = adaptToType(typeIn(testCase), old)
     if (testCase.fixedFieldsV1 === null) expect(fixed).toBe(old)
-    else sameFields(fixed, testCase.fixedFieldsV1)
+    else expectFields(fixed, testCase.fixedFieldsV1)
   })
 })
 
 describe('set algebra', () => {
   test.each(unitCases('fieldset-algebra'))('%s', (_, testCase) => {
     const [a, b] = [decodeFields(testCase.a), decodeFields(testCase.b)]
-    sameFields(union(a, b), testCase.union)
-    sameFields(intersection(a, b), testCase.intersection)
-    sameFields(difference(a, b), testCase.difference)
-    sameFields(recursiveDifference(a, b), testCase.recursiveDifference)
-    sameFields(leavesOf(a), testCase.leavesOfA)
+    expectFields(union(a, b), testCase.union)
+    expectFields(intersection(a, b), testCase.intersection)
+    expectFields(difference(a, b), testCase.difference)
+    expectFields(recursiveDifference(a, b), testCase.recursiveDifference)
+    expectFields(leavesOf(a), testCase.leavesOfA)
     expect([sizeOf(a), sameSet(a, b)]).toEqual([testCase.sizeA, testCase.equal])
   })
 })

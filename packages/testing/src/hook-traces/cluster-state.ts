@@ -50,7 +50,10 @@ export const deploymentOf = ({ metadata }: KubeObject): string | undefined =>
 export const machinesOf = ({ machines }: ClusterState, deployment: string | undefined): readonly Machine[] =>
   machines.filter((machine) => deploymentOf(machine) === deployment)
 
-/** Formats a state, for example `control plane v1.34.0, Machine v1.34.0 | steady v1.35.0, Machine v1.34.0 (deleting) + v1.35.0`. */
+/**
+ * Formats a state, for example `control plane v1.34.0, Machine v1.34.0 | steady v1.35.0, Machine v1.34.0 (deleting) + v1.35.0`. `steady` is
+ * the name of a MachineDeployment in the topology.
+ */
 export function clusterStateText(state: ClusterState): string {
   const { cluster, controlPlane, deployments } = state
   const machines = (deployment: string | undefined) => {

@@ -134,7 +134,7 @@ test.each<[string, PodFixture, string, string]>([
     'probe or lifecycle host (container "a" uses probe or lifecycle host "x")',
   ],
   [
-    'hosts in lifecycle handlers',
+    'hosts in probes and lifecycle handlers',
     {
       containers: [
         {},
@@ -192,7 +192,7 @@ test.each<[string, PodFixture, string, string]>([
     'seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
   ],
   [
-    'seccomp annotations of existing containers',
+    'seccomp annotations of the pod, of its containers and of a missing container',
     {
       annotations: {
         [seccompKey]: 'unconfined',
@@ -223,7 +223,7 @@ test.each<[string, PodFixture, string, string]>([
     'restricted:latest',
     'runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod and container "a" must not set runAsUser=0)',
   ],
-])('the expected violations are reported for %s (%j) and the standard %s', (_, pod, standard, expected) =>
+])('the check of %s (%j) against the standard %s reports "%s"', (_, pod, standard, expected) =>
   expect(evaluation(pod, standard)).toBe(expected),
 )
 
@@ -235,11 +235,14 @@ describe('a check applies the rules of the requested version', () => {
     ['seccompProfile', 'restricted', noSeccomp, 'v1.18', 'v1.19'],
     ['runAsUser=0', 'restricted', root, 'v1.22', 'v1.23'],
     ['probe or lifecycle host', 'baseline', { containers: [probeWithHost] }, 'v1.33', 'v1.34'],
-  ])('"%s" of the level %s is not reported for %j in %s, but is reported in %s', (reason, level, pod, before, since) => {
-    expect(reasons(level, pod, before)).not.toContain(reason)
-    expect(reasons(level, pod, since)).toContain(reason)
-    expect(reasons(level, pod, 'latest')).toContain(reason)
-  })
+  ])(
+    '"%s" of the level %s is not reported for %j in %s, but is reported in %s and in latest',
+    (reason, level, pod, before, since) => {
+      expect(reasons(level, pod, before)).not.toContain(reason)
+      expect(reasons(level, pod, since)).toContain(reason)
+      expect(reasons(level, pod, 'latest')).toContain(reason)
+    },
+  )
 
   test.each<[string, Level, PodFixture, string, string]>([
     ['seccompProfile', 'baseline', { annotations: { [seccompKey]: 'x' } }, 'v1.18', 'v1.19'],
