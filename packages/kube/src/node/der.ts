@@ -75,7 +75,8 @@ export function elements(bytes: Buffer): Element[] {
     const head = bytes[at + 1] ?? 0
     const count = head < 0x80 ? 0 : head & 0x7f
     const start = at + 2 + count
-    if (count > 4 || start > bytes.length) throw new Error('malformed DER: invalid length')
+    // DER has no indefinite length, whose head is 0x80.
+    if (head === 0x80 || count > 4 || start > bytes.length) throw new Error('malformed DER: invalid length')
     const end = start + (count === 0 ? head : bytes.readUIntBE(at + 2, count))
     if (end > bytes.length) throw new Error('malformed DER: an element is longer than the bytes')
     decoded.push({ tag, content: bytes.subarray(start, end), encoded: bytes.subarray(at, end) })
