@@ -5,7 +5,7 @@ import type { Twin } from '../twin.ts'
 /** Number of changes in a case. */
 const Changes = 7
 
-/** A change with its name, which contains all random values. */
+/** A change, and its name in reports, which contains most of its random values. */
 export type Change = readonly [name: string, apply: (twin: Twin) => Promise<void>]
 /** Returns a change with random values. */
 export type RandomChange = (choose: Choose) => Change
