@@ -54,7 +54,7 @@ async function build(): Promise<void> {
         markdown.set({ html: true })
         markdown.core.ruler.push('site', ({ tokens, env }) => changeTokens(tokens, pageOf(env as PageData), copies))
       })
-      // Guides contain `{{ }}`, which Eleventy must not evaluate as a template.
+      // Pages are plain Markdown: Eleventy must not evaluate `{{ }}` of an example as a template.
       return { templateFormats: ['md'], markdownTemplateEngine: false }
     },
   })

@@ -17,6 +17,7 @@ process.on('SIGUSR2', () => {
 const now = Date.now.bind(Date)
 Date.now = () => now() + (faults.step ?? 0)
 
+// Node does not export the class FileHandle, so its prototype is read from an open file.
 const handle = await open(process.execPath)
 const files = Object.getPrototypeOf(handle) as FileHandle
 await handle.close()

@@ -528,7 +528,7 @@ describe('overrides of handlers', () => {
     expect((await world.read()).status?.handlers).toMatchObject([{ timeoutSeconds: 10, failurePolicy: 'Fail' }])
   })
 
-  it('for a handler that the extension does not have cause a warning when they are written', async () => {
+  it('cause a warning when they are written, if they name an unknown handler', async () => {
     world = await start()
     await overridden({ gaet: { timeoutSeconds: 3 } })
     await world.settle()
@@ -550,7 +550,7 @@ describe('overrides of handlers', () => {
     expect(warnings).toEqual([])
   })
 
-  it('for a handler that the extension does not have are reported as an Event', async () => {
+  it('are reported as an Event if they name an unknown handler', async () => {
     world = await start()
     await overridden({ gaet: { timeoutSeconds: 3 } })
     await world.settle()

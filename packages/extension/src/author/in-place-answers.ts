@@ -66,11 +66,11 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
     bootstrapConfig: (fields.bootstrapConfig ?? []).map(compilePattern),
   }
   const patches = (parts: readonly Part[], log: Logger) => {
-    const patchesByPart = parts.flatMap(({ machinePart, from, to, spec, patch }): [string, EncodedPatch][] => {
-      const covered = changesOf({ from, to, spec }).filter((change) => patterns[machinePart].some((covers) => covers(change)))
+    const patchesByPart = parts.flatMap(({ machinePart, from, to, specPath, patchField }): [string, EncodedPatch][] => {
+      const covered = changesOf({ from, to, specPath }).filter((change) => patterns[machinePart].some((covers) => covers(change)))
       try {
-        const edited = covered.length === 0 ? undefined : patchBetween(from!, withChanges(from!, spec, covered), format)
-        return edited ? [[patch, edited]] : []
+        const patch = covered.length === 0 ? undefined : patchBetween(from!, withChanges(from!, specPath, covered), format)
+        return patch ? [[patchField, patch]] : []
       } catch (err) {
         // Without a patch the changes are not covered, and core replaces the machine.
         log.warn('Cannot express the changes as a patch', { machinePart, format, err })
@@ -105,9 +105,9 @@ interface Part {
   readonly from: object | undefined
   readonly to: object | undefined
   /** Path of the compared spec in the object: `spec`, or `spec.template.spec` in MachineSets and templates. */
-  readonly spec: readonly string[]
+  readonly specPath: readonly string[]
   /** Name of the response's field that contains the patch. */
-  readonly patch: string
+  readonly patchField: string
 }
 
 function partsOf(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): Part[] {
@@ -117,8 +117,8 @@ function partsOf(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanU
     machinePart,
     from: current[name],
     to: desired[name],
-    spec: hasMachines ? ['spec'] : ['spec', 'template', 'spec'],
-    patch: `${name}Patch`,
+    specPath: hasMachines ? ['spec'] : ['spec', 'template', 'spec'],
+    patchField: `${name}Patch`,
   })
   return hasMachines
     ? [
@@ -141,9 +141,9 @@ interface Difference {
 }
 
 /** Returns the differences; an empty list for objects of different types, which cannot be updated. */
-function changesOf({ from, to, spec }: Pick<Part, 'from' | 'to' | 'spec'>): Difference[] {
+function changesOf({ from, to, specPath }: Pick<Part, 'from' | 'to' | 'specPath'>): Difference[] {
   if (!from || !to || !isSameType(from, to)) return []
-  return differences(memberAt(from, spec), memberAt(to, spec), [])
+  return differences(memberAt(from, specPath), memberAt(to, specPath), [])
 }
 
 const isSameType = (a: object, b: object): boolean =>
@@ -167,10 +167,10 @@ function differences(current: unknown, desired: unknown, tokens: readonly Token[
   return [{ tokens, current, desired }]
 }
 
-function withChanges(object: object, spec: readonly string[], changes: readonly Difference[]): object {
+function withChanges(object: object, specPath: readonly string[], changes: readonly Difference[]): object {
   const edited = draft(object)
   for (const { tokens, desired } of changes) {
-    const path = [...spec, ...tokens]
+    const path = [...specPath, ...tokens]
     const lastToken = path.pop()!
     let parent: unknown = edited
     for (const token of path) {

@@ -52,7 +52,7 @@ export const patchTemplates =
  * keeps the earlier map, so a removed map is replaced by an empty map.
  *
  * @throws TypeError if labels or annotations are not a map of strings; also if spec was removed, or a field other than spec, labels and
- *   annotations was changed, because core would silently ignore this change
+ *   annotations was changed, because core would ignore this change
  */
 function patchable(original: UnknownObject, edited: UnknownObject): UnknownObject {
   const { metadata: originalMetadata = {}, spec, ...originalRest } = original as { metadata?: object; spec?: unknown }

@@ -65,8 +65,8 @@ function checkVersions(desired: string, controlPlane: string): void {
 }
 
 /**
- * Returns the lowest version of the workers; `undefined` when there are none. Versions that differ only in build metadata cannot be ordered:
- * of two such versions, returns the one that differs from the control plane's version.
+ * Returns the lowest version of the workers; `undefined` when there are none. Some versions that differ only in build metadata, such as
+ * v1.34.0+a and v1.34.0+b, have no order: of two such versions, the one that differs from the control plane's version counts as lower.
  */
 export function lowestVersion(workers: readonly string[], controlPlane: string): string | undefined {
   let lowest: string | undefined
@@ -94,9 +94,9 @@ function knownSteps(from: string, to: string, known: readonly string[]): string[
   const ahead: string[] = []
   for (const version of known) {
     if (compareVersions(version, from) <= 0) continue
-    // Versions after `to`, such as later builds of the same version, do not belong to the plan.
     if (compareWithBuild(version, to) === 1) break
     ahead.push(version)
+    // `known` may list builds after `to` that have no order with `to`. They do not belong to the plan.
     if (sameVersion(version, to)) break
   }
   if (fromMinor === parseVersion(to).minor) return ahead.slice(-1)
@@ -146,7 +146,7 @@ function checkWorkerSteps(steps: readonly string[], controlPlaneVersions: readon
     const next = parseVersion(step, `${item} failed to parse version ${step}`)
     const compared = compareWithBuild(step, from)
     if (compared === -1 || compared === 0) throw new Error(`${item} version ${step} must be greater than ${from}`)
-    // Versions that differ only in build metadata have the order of the control plane's steps.
+    // Builds that have no order must have the order of the control plane's steps.
     if (
       compared === 'differ' &&
       controlPlaneVersions.includes(from) &&
