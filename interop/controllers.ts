@@ -67,7 +67,7 @@ export const controllersSuite: Suite = {
   async run({ all }: SuiteOptions = {}) {
     const checks = new Checks()
     // Each test installs and removes all kinds, so that all files take longer on two cores than CI allows.
-    const chosen = all ? [lifecycle, ...files] : [lifecycle, ...chosenByCommit(files, 6)]
+    const chosen = all ? [lifecycle, ...files] : [lifecycle, ...chosenByCommit(files, 7)]
     console.log(`${chosen.length} of ${files.length + 1} files${all ? '' : ': --all runs every one'}`)
     // Lists are read from etcd, so that a response is never older than a previous response.
     await using apiServer = await startRealApiServer({ flags: ['--watch-cache=false'], progress: console.log })
