@@ -156,7 +156,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
   ['cluster scope', ({ FooCluster }) => void (FooCluster.spec.scope = 'Cluster'), ['namespaced-scope']],
   ['a wrong list kind', ({ FooCluster }) => void (FooCluster.spec.names.listKind = 'Foos'), ['list-kind']],
   [
-    'no contract label on a template (cluster-api#3307)',
+    'a template without contract label (cluster-api#3307)',
     ({ FooMachineTemplate }) => void (FooMachineTemplate.metadata.labels = {}),
     ['contract-label'],
   ],
@@ -171,7 +171,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['other-label-versions'],
   ],
   [
-    'only the v1beta2 label, with a v1beta1 status (kubevirt#391)',
+    'a v1beta1 status of a kind with only the v1beta2 label (kubevirt#391)',
     ({ FooCluster }) => {
       delete statusOf(FooCluster).initialization
       statusOf(FooCluster).ready = boolean()
@@ -195,7 +195,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['infra-cluster.conditions'],
   ],
   [
-    'only contract v1beta1 (hetzner#2017)',
+    'a kind with only contract v1beta1 (hetzner#2017)',
     ({ FooConfig }) => {
       claimV1Beta1(FooConfig)
       statusOf(FooConfig).ready = boolean()
@@ -240,7 +240,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['infra-machine.addresses'],
   ],
   [
-    'no scale subresource',
+    'a missing scale subresource',
     ({ FooControlPlane }) => void delete FooControlPlane.spec.versions[0].subresources.scale,
     ['control-plane.scale'],
   ],
@@ -249,14 +249,18 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ({ FooControlPlane }) => void delete FooControlPlane.spec.versions[0].subresources.scale.labelSelectorPath,
     ['control-plane.scale'],
   ],
-  ['no reported version', ({ FooControlPlane }) => void delete statusOf(FooControlPlane).versions, ['control-plane.version']],
   [
-    'no counter of up-to-date replicas',
+    'a control plane that reports no version',
+    ({ FooControlPlane }) => void delete statusOf(FooControlPlane).versions,
+    ['control-plane.version'],
+  ],
+  [
+    'a missing counter of up-to-date replicas',
     ({ FooControlPlane }) => void delete statusOf(FooControlPlane).upToDateReplicas,
     ['control-plane.replicas'],
   ],
   [
-    'no drain timeout (talos#258)',
+    'a missing drain timeout (talos#258)',
     ({ FooControlPlane }) =>
       void delete specOf(FooControlPlane).machineTemplate.properties.spec.properties.deletion.properties.nodeDrainTimeoutSeconds,
     ['control-plane.machines'],
@@ -278,7 +282,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['infra-machine.template-fields'],
   ],
   [
-    'no status subresource',
+    'a missing status subresource',
     ({ FooCluster }) => void delete FooCluster.spec.versions[0].subresources.status,
     ['status-subresource'],
   ],
@@ -301,9 +305,13 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     },
     ['template-defaults'],
   ],
-  ['no data secret name', ({ FooConfig }) => void delete statusOf(FooConfig).dataSecretName, ['bootstrap-config.data-secret']],
   [
-    'no printer columns',
+    'a missing data secret name',
+    ({ FooConfig }) => void delete statusOf(FooConfig).dataSecretName,
+    ['bootstrap-config.data-secret'],
+  ],
+  [
+    'missing printer columns',
     ({ FooCluster }) => void delete FooCluster.spec.versions[0].additionalPrinterColumns,
     ['printer-columns'],
   ],
@@ -328,7 +336,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ({ FooControlPlane }) => void (specOf(FooControlPlane).controlPlaneEndpoint = object({ host: string(), port: string() })),
     ['control-plane.endpoint'],
   ],
-  ['no category', ({ FooCluster }) => void delete FooCluster.spec.names.categories, ['short-names']],
+  ['a missing category', ({ FooCluster }) => void delete FooCluster.spec.names.categories, ['short-names']],
 ]
 
 test.each(mistakes)('lint reports %s, and no other mistake', (_, make, expected) => {
@@ -535,7 +543,7 @@ test('ids of rules are unique, and every rule has a check or a reason for having
   for (const rule of rules) expect(isChecked(rule) ? rule.check.looksAt : (rule.check as Any).none).toMatch(/\w/)
 })
 
-test('links contain the anchor of the heading in upstream’s book', () => {
+test('the link of a rule contains the anchor of the heading in upstream’s book', () => {
   const rule = rules.find(({ id }) => id === 'infra-cluster.failure-domains')!
   expect(linkOf(rule)).toBe(
     'https://cluster-api.sigs.k8s.io/developer/providers/contracts/infra-cluster#infracluster-failure-domains',

@@ -1,5 +1,6 @@
 /**
- * Unlike `JSON.parse`, `scanJSON` reports syntax errors with the messages of Go's decoder, and duplicate keys.
+ * Unlike `JSON.parse`, `scanJSON` reports syntax errors with the messages of Go's decoder (except for characters beyond ASCII, see
+ * `quoteChar`), and duplicate keys.
  * Scanning is slow, so request bodies are scanned only after a problem has been detected. `measureJSON` and `countingKeys` count, to
  * enforce limits and to detect duplicate keys.
  */
@@ -10,7 +11,7 @@ export interface JSONScan {
   readonly error: string | undefined
   /** Paths of keys that an object has more than once, such as `spec.ports[0].name`. */
   readonly duplicates: readonly string[]
-  /** Paths of all keys in the order of the text; a key that an object has twice is listed twice. */
+  /** Paths of all keys before the error, if any, in the order of the text. A duplicate key is listed each time it occurs. */
   readonly keys: readonly string[]
 }
 
@@ -178,7 +179,10 @@ export function countingKeys(value: unknown): Work<number> {
 
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'
 
-/** Quotes a character as Go does: escapes the single quote, the backslash and control characters. */
+/**
+ * Quotes a character: as Go does, escapes the single quote, the backslash and control characters. Of a character beyond ASCII, Go quotes only
+ * the first byte in UTF-8 (`Ã` for `é`).
+ */
 function quoteChar(char: string): string {
   if (char === "'") return `'\\''`
   if (char === '"') return `'"'`

@@ -19,7 +19,7 @@ const Binding = unknownKind({
 const widgetRule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
 
 /**
- * Creates a server with a policy: an object that `rule` matches has at most as many replicas as `most` in each ConfigMap that `paramRef`
+ * Creates a server with a policy: an object that `rule` matches must have at most as many replicas as `most` in each ConfigMap that `paramRef`
  * selects.
  */
 async function serverWithPolicy(paramRef: object, rule = widgetRule): Promise<TestServer> {
@@ -58,7 +58,7 @@ test('the params of a policy are read from the object that the paramRef of the b
   expect([await create(3), await create(4)]).toEqual(['accepted', tooMany])
 })
 
-test('a paramRef without a namespace selects params in the namespace of the object', async () => {
+test('a paramRef to a ConfigMap without a namespace selects params in the namespace of the object', async () => {
   const { client } = await serverWithPolicy({ name: 'limit' })
   await client.create(Namespace, { metadata: { name: 'small' } })
   await client.create(ConfigMap, limit('limit', 3))
@@ -80,7 +80,7 @@ test('a paramRef with a selector applies the policy with each selected object; w
 })
 
 // Upstream: CollectParams in k8s.io/apiserver, pkg/admission/plugin/policy/generic.
-test('a paramRef without a namespace denies writes of cluster-scoped resources, also with parameterNotFoundAction Allow', async () => {
+test('a paramRef to a ConfigMap without a namespace denies writes of cluster-scoped resources, also with parameterNotFoundAction Allow', async () => {
   const rule = { ...widgetRule, apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'] }
   const { client } = await serverWithPolicy({ name: 'limit', parameterNotFoundAction: 'Allow' }, rule)
   expect(await rejection(client.create(ClusterRole, { metadata: { name: 'r' }, rules: [] }))).toContain(
@@ -115,7 +115,7 @@ test.each([
   expect((await create()).split(' ')[0]).toBe(expected)
 })
 
-describe('the limit for texts of policies is 5120 bytes, not 5120 characters', () => {
+describe('the limit of 5120 bytes (not characters) for texts of policies', () => {
   /** Returns a CEL string literal of `count` bytes, of which two are the quotes. */
   const literal = (count: number) => `'${'é'.repeat((count - 2) / 2)}'`
   const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
@@ -124,7 +124,7 @@ describe('the limit for texts of policies is 5120 bytes, not 5120 characters', (
   test.each([
     [5122, `${'é'.repeat(2560)}`],
     [5124, 'failed expression: false'],
-  ])('the result of a messageExpression (a literal of %i bytes, two of them quotes)', async (count, message) => {
+  ])('applies to the result of a messageExpression (a literal of %i bytes, two of them quotes)', async (count, message) => {
     const { client } = await testServer()
     const validations = [{ expression: 'false', messageExpression: literal(count) }]
     await client.create(Policy, policy({ validations }) as never)
@@ -135,7 +135,7 @@ describe('the limit for texts of policies is 5120 bytes, not 5120 characters', (
   test.each([
     [5120, 'accepted'],
     [5122, 'spec.auditAnnotations[0].valueExpression: Required value: must not exceed 5120 bytes in length'],
-  ])('the valueExpression of an audit annotation (%i bytes)', async (count, expected) => {
+  ])('applies to the valueExpression of an audit annotation (%i bytes)', async (count, expected) => {
     const { client } = await testServer()
     const auditAnnotations = [{ key: 'k', valueExpression: literal(count) }]
     expect(await rejection(client.create(Policy, policy({ auditAnnotations }) as never))).toContain(expected)

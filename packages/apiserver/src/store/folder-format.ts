@@ -13,8 +13,8 @@ const LevelDBFile = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**
  * Reads the format of a folder. `current`: the format of this version. `old`: the folder is not new, but its format file must be written.
- * `undefined`: the folder has neither a format file nor LevelDB files, because it is new or lost its format file. The caller checks whether
- * the state exists.
+ * `undefined`: the folder has neither a format file nor the LevelDB file CURRENT, because it is new or lost its format file. The caller
+ * checks whether the state exists.
  * @throws Error when this version cannot read the format
  */
 export async function readFormat(files: Files, folder: string): Promise<'current' | 'old' | undefined> {

@@ -1,9 +1,9 @@
 /**
  * Writes the logs and checkpoints of a state folder (`state-folder.ts`). Pending changes are written in groups, one frame for each group; a
- * group is acknowledged once it is durable. Checkpoints allow older logs to be removed.
+ * group is acknowledged once its frame is written and, with `sync`, synced. Checkpoints allow older logs to be removed.
  *
- * After a failed write or sync, the content of the log file is unknown, so this file is never written again. Pending and new writes are
- * rejected until a new log has begun, which records the position up to which the previous log is valid.
+ * After a failed write or sync, the content of the log file is unknown, so this process does not write the file again. Pending and new writes
+ * are rejected until a new log has begun, which records the position up to which the previous log is valid.
  */
 import { type Clock, type Logger, messageOf, seconds, type Timer } from '@capstan/kube'
 import { type CheckpointHeader, Format, storeSnapshots, writeCheckpoint } from './checkpoint.ts'
@@ -145,7 +145,7 @@ export class Journal {
     if (this.#failure) return Promise.reject(this.#failure)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ lines, apply, resolve, reject })
-      // Deferred to a microtask, so that all changes of the current task share one group.
+      // Deferred to a microtask, so that changes of the same synchronous code share a group.
       this.#writing ??= Promise.resolve().then(() => this.#writeAll())
     })
   }

@@ -36,7 +36,7 @@ describe('a create', () => {
     )
   })
 
-  test('drops the status that the client sends; a Pod gets its initial status', async () => {
+  test('drops the status of a custom resource, and replaces the status of a Pod with the initial status', async () => {
     const widget = await t.client.create(Widget, { ...aWidget('w'), status: { phase: 'Given' } })
     const pod = await t.client.create(Pod, {
       metadata: at('p'),
@@ -57,7 +57,7 @@ describe('a create', () => {
     expect(metadata.name).toMatch(/^gen-[bcdfghjklmnpqrstvwxz2456789]{5}$/)
   })
 
-  test('fails when several successive generated names are taken', async () => {
+  test('fails when each generated name is taken', async () => {
     const { client } = await testServer({ random: { next: () => 0.5 } })
     const createGenerated = () => client.create(ConfigMap, { metadata: { generateName: 'g-', namespace } })
     await createGenerated()
@@ -171,7 +171,7 @@ test.each([
   expect(text).toEqual(typeof problem === 'string' ? problem : expect.stringMatching(problem))
 })
 
-test('a finalizer without a domain on a custom resource causes a warning for the write that adds it', async () => {
+test('a finalizer without a domain, unless it is one of Kubernetes, causes a warning for the write that adds it to a custom resource', async () => {
   const executeWrite = async (verb: 'create' | 'update', metadata: object) => {
     const type = { apiVersion: 'shop.example.com/v1', kind: 'Widget' }
     const body = { ...type, ...aWidget('w'), metadata: { ...at('w'), ...metadata } }

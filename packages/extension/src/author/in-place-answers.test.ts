@@ -54,7 +54,7 @@ async function patchOf(
 }
 
 describe('the response', () => {
-  it('covers the same fields of a machine and of the templates of a set', async () => {
+  it('covers the same field of a Machine and of the template in a MachineSet', async () => {
     const extension = extensionOf({ machine: ['version'] })
     expect(decoded(await callHook(extension, CanUpdateMachine, machineRequest))).toEqual({
       machinePatch: [{ op: 'replace', path: '/spec/version', value: 'v1.35.0' }],
@@ -140,16 +140,22 @@ describe('the response', () => {
       [['replace', '/spec/disks/1/gib', 3]],
     ],
     ['no list whose length changes when only its items are listed', { disks }, { disks: [{ gib: 2 }] }, ['disks[*]'], undefined],
-    ['a list of another length', { files: ['a', 'b', 'c'] }, { files: ['b', 'c'] }, ['files'], [['remove', '/spec/files/0']]],
     [
-      'a name with dots',
+      'a list whose length changes when the list itself is listed',
+      { files: ['a', 'b', 'c'] },
+      { files: ['b', 'c'] },
+      ['files'],
+      [['remove', '/spec/files/0']],
+    ],
+    [
+      'a field whose name contains dots',
       { labels: { 'a.b/c': '1' } },
       { labels: { 'a.b/c': '2' } },
       ['labels["a.b/c"]'],
       [['replace', '/spec/labels/a.b~1c', '2']],
     ],
     [
-      'only values for which the condition is true',
+      'only changes for which `when` returns true',
       { disks },
       {
         disks: [
@@ -219,7 +225,7 @@ describe('uncoveredOfMachine, with the response for a machine', () => {
         request.current.machine.spec.version = request.desired.machine.spec.version!
         request.current.infrastructureMachine['spec'] = current
         request.desired.infrastructureMachine['spec'] = desired
-        const covers = (path: string) => patterns.some((pattern) => isBelow(path, pattern))
+        const covers = (path: string) => patterns.some((pattern) => isAtOrBelow(path, pattern))
         const response = await callHook(extensionOf({ infrastructureMachine: patterns }), CanUpdateMachine, request)
         const uncovered = inPlaceChanges(request).infrastructureMachine.filter(({ path }) => !covers(path))
         expect(uncoveredOfMachine(request, response, 'x').length).toBe(uncovered.length === 0 ? 0 : 1)
@@ -230,7 +236,7 @@ describe('uncoveredOfMachine, with the response for a machine', () => {
     )
   })
 
-  const isBelow = (path: string, pattern: string) =>
+  const isAtOrBelow = (path: string, pattern: string) =>
     pattern === 'a[*]'
       ? path.startsWith('a[')
       : path === pattern || path.startsWith(`${pattern}.`) || path.startsWith(`${pattern}[`)

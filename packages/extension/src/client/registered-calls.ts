@@ -38,8 +38,8 @@ export class RegisteredCalls {
   /**
    * Calls the handler and returns the response in the version of `hook`. The status of the response may be Failure.
    *
-   * @throws HookFailed if the handler cannot be called, the call fails, or its response is invalid; the signal's reason if it
-   *   aborts
+   * @throws HookFailed if the handler cannot be called, the call fails, or its response is invalid; the signal's reason if the
+   *   signal aborts
    */
   async call(
     hook: Hook,

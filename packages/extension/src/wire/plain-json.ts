@@ -47,7 +47,7 @@ function isTooDeep(value: unknown): boolean {
   return false
 }
 
-/** Marks a value that only the decoder in `wire.ts` can decode. */
+/** Marks a value that the decoder in `wire.ts` must decode or reject. */
 const notPlain = Symbol('not plain')
 
 function valueOf(parsed: unknown, schemaOrRef: JSONSchema, root: JSONSchema): unknown {

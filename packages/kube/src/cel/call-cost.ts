@@ -1,6 +1,6 @@
 /**
- * Estimates the cost of calls and the size of their results from the sizes of their arguments.
- * Upstream: cel-go checker/cost.go and ext v0.26, apiserver/pkg/cel/library/cost.go v0.36.
+ * Estimates the cost of calls and the size of their results from the types, sizes and literal values of their arguments.
+ * Upstream: cel-go v0.26 (checker/cost.go and ext), apiserver v0.36 (pkg/cel/library/cost.go).
  */
 import type { Type } from './type.ts'
 
@@ -36,9 +36,12 @@ export const unknownRange = new Range(0, MaxValue)
 /** An argument of a call, or the target of a method call. */
 export interface Operand {
   readonly type: Type
-  /** Number of characters, bytes, items or entries; 1 for a number, a boolean or a time; `unknownRange` without a known limit. */
+  /**
+   * Number of characters, bytes, items or entries. From 0 to `DeclaredSize.max` for a value whose declared size is known; otherwise 1 for a
+   * number, a boolean, a duration or a timestamp. `unknownRange` without a known limit.
+   */
   readonly size: Range
-  /** Items of a list, or keys of a map; absent for other types. */
+  /** Items of a list; for a map, as upstream, the type of its keys and the size of its values. Absent for other types. */
   readonly items?: { readonly type: Type; readonly size: Range }
   /** The value, if the operand is an integer literal. */
   readonly literal?: number
@@ -55,7 +58,7 @@ export interface CallOfOverload {
 export interface CallCost {
   /** Cost without the cost of the arguments. */
   readonly cost: Range
-  /** Size of the result; absent when the arguments do not determine it. */
+  /** Size of the result; absent when it is not estimated from the arguments. */
   readonly size?: Range
 }
 

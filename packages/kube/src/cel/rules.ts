@@ -40,7 +40,7 @@ export interface CompiledRule {
    * `error` is set.
    */
   evaluate?(self: unknown, old: Before, limit: number): Result
-  /** Evaluates the message expression; absent when the rule has no valid message expression. */
+  /** Evaluates the message expression. Absent when `evaluate` is absent or the rule has no valid message expression. */
   message?(self: unknown, old: Before, limit: number): Message
 }
 

@@ -85,14 +85,19 @@ test.each([
 })
 
 test.each([
-  ['a: [1', expect.stringMatching(/^400 error decoding YAML: error converting YAML to JSON: yaml: /)],
-  [exponential, '400 error decoding YAML: error converting YAML to JSON: yaml: document contains excessive aliasing'],
+  ['not YAML', 'a: [1', expect.stringMatching(/^400 error decoding YAML: error converting YAML to JSON: yaml: /)],
   [
+    'an object with aliases that expand exponentially',
+    exponential,
+    '400 error decoding YAML: error converting YAML to JSON: yaml: document contains excessive aliasing',
+  ],
+  [
+    'a list',
     '[1]',
     '400 error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}',
   ],
-  ['', '400 invalid object type: /, Kind='],
-])('YAML is rejected as an apply patch: %s', async (text, rejection) => {
+  ['empty', '', '400 invalid object type: /, Kind='],
+])('the body of an apply is rejected when it is %s', async (_, text, rejection) => {
   const type = 'application/apply-patch+yaml'
   expect(await outcomeOf(readPatch(request(text, type), type, {}, readers))).toEqual(rejection)
 })
@@ -117,7 +122,7 @@ test('only the first of several YAML documents is parsed', async () => {
   })
 })
 
-test('long YAML does not block other requests', async () => {
+test('parsing long YAML does not block the event loop', async () => {
   let otherTurns = 0
   let done = false
   const turn = () => {
