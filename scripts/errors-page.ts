@@ -25,7 +25,7 @@ export async function errorsPage(): Promise<string> {
     'upstream follows. The words stay the same from release to release: use them in searches and alerts.',
     '',
     'Other failed calls are reported in the conditions that upstream uses for them, such as `TopologyReconciled` of a Cluster. `capstan hooks waiting` lists failed lifecycle hooks of',
-    'Clusters and failed calls of GenerateUpgradePlan. The metric `capstan_runtime_sdk_handler_requests_total` counts the calls that were sent. Its label `outcome` is the code if',
+    'Clusters and failed calls of GenerateUpgradePlan. The metric `capstan_runtime_sdk_handler_requests_total` counts the calls that were sent and not aborted. Its label `outcome` is the code if',
     'the call got no valid response. Otherwise it is the `status` of the response: `Success`, `Failure`, or `Unknown` for any other status.',
     '',
     row('word', 'meaning', 'remedy', 'code', '`failurePolicy: Ignore` applies', 'counts for the circuit breaker'),

@@ -1,6 +1,6 @@
 /**
  * Protects against stale reads: the writes of a reconcile are recorded, and its key waits until the cache contains them. Otherwise a
- * reconcile that runs before the cache contains a created Machine would create a second Machine.
+ * reconcile that runs before the cache contains a created Machine could create a second Machine.
  */
 import type { ApiRequest, Client, Clock, Kind, KubeObject, ObjectKey, Transport } from '@capstan/kube'
 import { createClient, isReason, keyOf, keyText, withSend } from '@capstan/kube'
@@ -20,7 +20,8 @@ export interface OwnWrites {
   /** The client for the reconcile, which records its writes. */
   readonly client: Client
   /**
-   * True when the server has stored a change. Writes without an effect do not count if the cache had the current object before.
+   * Whether the server has reported that a recorded write changed an object. A write without an effect also counts, unless the cache
+   * had the current object before.
    */
   readonly changed: boolean
   /** Errors of rejected status writes. They must be logged: the status stays stale, and cannot show the cause itself. */
@@ -40,7 +41,7 @@ const WriteVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'd
 /** Whether the server would reject the same write again. */
 const isRejected = (err: unknown): boolean => isReason(err, 'Invalid', 'Forbidden', 'BadRequest', 'RequestEntityTooLarge')
 
-/** Wraps `client` for one reconcile and records its writes, and in `times` how long they take. */
+/** Wraps `client` for one reconcile. Records its writes, and the durations of the writes in `times`. */
 export function recordWrites(client: Client, informers: Informers, times?: WriteTimes): OwnWrites {
   const writes: OwnWrite[] = []
   /** Stored changes, by resource, key and resourceVersion; completed deletions without resourceVersion. */
@@ -101,7 +102,7 @@ const kindOf = ({ group, version, plural }: { group: string; version: string; pl
 
 /**
  * Resolves with `done` when `promise` resolves or `signal` aborts, and with `late` after `ms` milliseconds. Without this limit, an
- * interrupted watch would block a key forever; without the signal, the wait would delay a process that stops.
+ * interrupted watch would block a key until it is resumed; without the signal, the wait would delay a process that stops.
  */
 export function within(promise: Promise<void>, ms: number, clock: Clock, signal?: AbortSignal): Promise<'done' | 'late'> {
   return new Promise((resolve) => {

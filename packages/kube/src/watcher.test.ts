@@ -67,7 +67,7 @@ test('the delay doubles up to 30 seconds, plus a random part of at most the same
 
 /**
  * Returns a client whose requests get the given responses in order, and the list of these requests. A list of events is the response to a
- * watch; `hang` keeps the watch open.
+ * watch; `hang` keeps the watch open. An Error makes the request, or the open watch, fail.
  */
 function scriptedClient(...responses: (object | Error | (WatchEvent | Error | 'hang')[])[]) {
   const requests: string[] = []

@@ -1,6 +1,6 @@
 /**
- * Tests the local kinds with core, in both contract versions: `contract-twin.ts` of `@capstan/testing` makes the kinds of contract v1beta1
- * from those of v1beta2.
+ * Tests the local kinds with core. The tests of `contract …` run in both contract versions: `contract-twin.ts` of `@capstan/testing` makes
+ * the kinds of contract v1beta1 from those of v1beta2.
  */
 import type { ContractVersion } from '@capstan/api/contract'
 import { Cluster, Machine, MachinePool, ManagedByAnnotation } from '@capstan/api'
@@ -65,7 +65,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   const cluster = () => env.client.get(Cluster, key('demo'))
   const patch = <T extends KubeObject>(kind: Kind<T>, name: string, body: object) =>
     env.client.patch(kind, key(name), { type: 'merge', body })
-  /** Returns the failure that core has copied from the provider's object to its owner. */
+  /** Returns the deprecated status of a Cluster, Machine or MachinePool, into which core copies the failure of the provider's object. */
   const legacyFailure = ({ status }: { status?: { deprecated?: { v1beta1?: object } } }) => status?.deprecated?.v1beta1
 
   test('a terminal failure of a LocalCluster reaches its Cluster', async () => {
@@ -108,7 +108,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect(copied).toMatchObject({ failureReason: 'Broken', failureMessage: expect.stringContaining('cannot: provisioning') })
   })
 
-  test('an externally managed LocalCluster is not reconciled, and core uses the status that its external system writes', async () => {
+  test('an externally managed LocalCluster is not reconciled, and core uses the endpoint and the status that an external system writes', async () => {
     await createCluster({ annotations: { [ManagedByAnnotation]: 'terraform' } })
     const before = await env.client.get(LocalCluster, key('demo'))
     expect([before.spec, before.status, before.metadata.finalizers]).toEqual([{}, undefined, undefined])
@@ -124,7 +124,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect((await env.client.get(LocalCluster, key('demo'))).status).toEqual(status)
   })
 
-  test('an endpoint that the user has set is kept', async () => {
+  test('an endpoint that the user has set in the Cluster is kept, and is copied to the LocalCluster', async () => {
     const endpoint = { host: 'lb.example.com', port: 443 }
     await createCluster({ endpoint })
     expect((await cluster()).spec.controlPlaneEndpoint).toEqual(endpoint)
@@ -310,7 +310,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect(await expiry(first!.metadata.name)).toBeNaN()
   })
 
-  test('a machine does not join with expired data until the data are renewed', async () => {
+  test('a machine whose bootstrap data have expired does not join until the data are renewed', async () => {
     await createCluster({ controlPlane: { hosted: true } })
     await createWorker('worker', { config: { ttlSeconds: 240 }, machine: { simulated: { nodeDelay: '9m' } } })
     await env.advance(seconds(5))
@@ -349,9 +349,13 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
 })
 
 test.each([
-  [{ hosted: true, replicas: 3 }, 'spec.replicas: Forbidden: cannot be set, as a hosted control plane has no Machines'],
-  [{}, 'spec.machineTemplate: Required value: is required'],
-])('a LocalControlPlane with %j is rejected', async (spec, message) => {
+  [
+    'that is hosted and has replicas',
+    { hosted: true, replicas: 3 },
+    'spec.replicas: Forbidden: cannot be set, as a hosted control plane has no Machines',
+  ],
+  ['that is not hosted and has no machineTemplate', {}, 'spec.machineTemplate: Required value: is required'],
+])('a LocalControlPlane %s is rejected', async (_, spec, message) => {
   const env = await providerEnv(localProvider())
   const created = env.client.create(LocalControlPlane, { ...named('demo'), spec: { version: 'v1.36.0', ...spec } })
   await expect(created).rejects.toThrow(message)

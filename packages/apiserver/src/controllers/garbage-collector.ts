@@ -1,8 +1,8 @@
 /**
  * Deletes a dependent when each of its owners is absent or in foreground deletion. Removes the finalizer `foregroundDeletion` of an owner
- * when no dependent blocks the owner, and the finalizer `orphan` when no dependent refers to the owner. Upstream:
- * pkg/controller/garbagecollector, v1.36. Upstream's graph has virtual nodes for owners that it has not observed; this collector looks each
- * owner up in the store instead.
+ * when no dependent blocks the owner. For the finalizer `orphan`, removes the references of the dependents to the owner, then the finalizer.
+ * Upstream: pkg/controller/garbagecollector, v1.36. Upstream's graph has virtual nodes for owners that it has not observed; this collector
+ * looks each owner up in the store instead.
  */
 import {
   draft,
@@ -112,8 +112,8 @@ class GarbageCollector {
   }
 
   /**
-   * Deletes an object when each of its owners is absent or in foreground deletion; otherwise removes the references to such owners.
-   * Upstream: attemptToDeleteItem.
+   * Deletes an object when each of its owners is absent or in foreground deletion; otherwise removes the references to such owners. Does
+   * neither while `#findOwner` reports an owner as `unknown`. Upstream: attemptToDeleteItem.
    */
   async #collectDependent(key: StoreKey, object: KubeObject): Promise<void> {
     const references = owners(object)
@@ -161,7 +161,8 @@ class GarbageCollector {
   }
 
   /**
-   * Enqueues the dependents that block the owner, so that they are deleted. Removes the finalizer of the owner once no dependent blocks it.
+   * Enqueues the dependents that block the owner and are not being deleted yet, so that they are deleted. Removes the finalizer of the owner
+   * once no dependent blocks it.
    */
   async #deleteInForeground(key: StoreKey, owner: KubeObject): Promise<void> {
     const blocking = this.#dependentsOf(owner).filter(({ object }) =>

@@ -16,21 +16,22 @@ export interface ApiResponse {
 
 /**
  * One accepted watch. It ends after timeoutSeconds, on abort, when unread changes have left the history, and when the resource is no longer
- * served or its storage version or conversion changes.
+ * served or its storage version or conversion changes. If a conversion webhook fails, the iteration throws its error.
  */
 export interface WatchStream extends AsyncIterable<WatchEvent> {
   readonly resource: Resource
   /**
-   * Returns the same events in batches of bounded size; an alternative to iterating. Awaits `pace` before it takes the next batch, so that
-   * a batch can contain more events.
+   * Returns the same events in batches of bounded size; an alternative to iterating. Awaits `pace` between two reads of new changes, so
+   * that a batch can contain more events.
    */
   batches(pace?: () => Promise<void> | undefined): AsyncIterable<readonly WatchEvent[]>
 }
 
 export interface Engine {
   /**
-   * Executes every verb but watch. Returned objects are frozen, shared, and have apiVersion and kind. `ended` returns a signal that aborts
-   * when no client waits for the response any more; it is called only before long waits. @throws StatusError
+   * Executes every verb but watch. Returned objects have apiVersion and kind. Do not change them: other callers may share them. `ended`
+   * returns a signal that aborts when no client waits for the response any more; it is a function, so that most requests create no signal.
+   * @throws StatusError
    */
   execute(request: ApiRequest, caller: Caller, ended?: () => AbortSignal): Promise<ApiResponse>
   /**

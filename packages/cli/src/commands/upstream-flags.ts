@@ -9,10 +9,11 @@ const withoutEffect: { readonly [reason: string]: string } = {
   'the server stores its state itself, see --data':
     'etcd-cafile etcd-certfile etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile ' +
     'etcd-prefix etcd-readycheck-timeout etcd-servers-overrides lease-reuse-duration-seconds storage-backend ' +
-    'storage-initialization-timeout storage-media-type watch-cache watch-cache-sizes delete-collection-workers',
+    'storage-initialization-timeout storage-media-type watch-cache watch-cache-sizes',
+  'the objects of a collection are deleted one after the other': 'delete-collection-workers',
   'no Pods run on this server':
     'allow-privileged kubelet-certificate-authority kubelet-client-certificate kubelet-client-key ' +
-    'kubelet-preferred-address-types kubelet-timeout max-connection-bytes-per-sec enable-logs-handler',
+    'kubelet-preferred-address-types kubelet-timeout max-connection-bytes-per-sec',
   'there is no network of Services': 'kubernetes-service-node-port',
   'there is one server':
     'endpoint-reconciler-type peer-advertise-ip peer-advertise-port peer-ca-file goaway-chance ' +
@@ -21,7 +22,8 @@ const withoutEffect: { readonly [reason: string]: string } = {
   'there is no aggregation of other API servers':
     'aggregator-reject-forwarding-redirect enable-aggregator-routing proxy-client-cert-file proxy-client-key-file ' +
     'requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers ' +
-    'requestheader-uid-headers requestheader-username-headers egress-selector-config-file',
+    'requestheader-uid-headers requestheader-username-headers',
+  'there are no egress proxies': 'egress-selector-config-file',
   'there is no audit log':
     'audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst ' +
     'audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress audit-log-format audit-log-maxage ' +
@@ -36,7 +38,7 @@ const withoutEffect: { readonly [reason: string]: string } = {
     'contention-profiling debug-socket-path tracing-config-file',
   'logs are JSON lines on stderr':
     'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream ' +
-    'logging-format vmodule',
+    'logging-format vmodule enable-logs-handler',
   'this setting of connections or shutdown is fixed':
     'disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
     'shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',

@@ -1,4 +1,4 @@
-/** Updates the management cluster after each load of the extension: registers it, waits for discovery, repeats hook calls. */
+/** Updates the management cluster after each load of the extension: registers it, waits for discovery, and makes core repeat hook calls. */
 import type { Client } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
 import { applyDemoClass, bringUpDemo } from '../demo.ts'

@@ -95,7 +95,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with spec.controlPlaneEndpoint; needed when neither the infrastructure nor the user provides the endpoint',
     sentence: 'The endpoint has a host (string) and a port (integer).',
-    why: 'Core copies host and port to Cluster.spec.controlPlaneEndpoint, and fails when they have other types.',
+    why: 'Once the control plane is initialized, core copies host and port to Cluster.spec.controlPlaneEndpoint, unless the Cluster has an endpoint. Core fails when host or port has another type.',
     check: ofEachClaim('`spec.controlPlaneEndpoint.host` and `.port`.', { contracts }, endpointProblems),
     live: [controlPlaneEndpoint],
   },
@@ -164,7 +164,7 @@ export const controlPlaneRules: readonly Rule[] = [
     applies: 'kinds with spec.machineTemplate, spec.infrastructureTemplate or spec.infrastructureRef',
     sentence:
       'The machine template has metadata, a reference to the infrastructure, and timeouts for drain, volume detach and Node deletion.',
-    why: 'Core writes these fields from the topology and the API server prunes those that the schema lacks. Without a drain timeout, deletion of a control plane Machine waits forever on a PodDisruptionBudget.',
+    why: 'Core writes these fields from the topology and the API server prunes those that the schema lacks. Without a drain timeout, the deletion of a control plane Machine waits as long as a PodDisruptionBudget blocks an eviction.',
     cases: ['siderolabs/cluster-api-control-plane-provider-talos#258'],
     check: ofEachClaim(
       'Fields of `spec.machineTemplate`, by contract version: seconds in v1beta2, duration strings in v1beta1.',
@@ -180,7 +180,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds whose machine template has readiness gates or taints',
     sentence: 'Readiness gates and taints are lists.',
-    why: 'Core writes both as lists from the topology, and the API server rejects the object when they have another type.',
+    why: 'Core writes both as lists from the topology, and the API server rejects the object if the schema declares another type for them.',
     check: ofEachClaim('`readinessGates` and `taints` of the machine template.', { contracts }, (claim) =>
       [ControlPlaneContract.readinessGates, ControlPlaneContract.taints].flatMap(({ paths }) =>
         optionalField(claim, paths[claim.contractVersion], 'array'),
@@ -207,7 +207,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with status.externalManagedControlPlane',
     sentence: 'status.externalManagedControlPlane is a boolean.',
-    why: 'Core reads the field when a Machine is deleted. Core treats a value of another type as false, and keeps the Node of the Machine if the cluster has no control plane Machines.',
+    why: 'Core reads the field when a Machine is deleted. Core treats a value of another type as false, and keeps the Node of the Machine if no control plane Machine would remain.',
     check: ofEachClaim('`status.externalManagedControlPlane`.', { contracts }, (claim) =>
       optionalField(claim, ControlPlaneContract.externalManagedControlPlane.paths[claim.contractVersion], 'boolean'),
     ),
@@ -261,13 +261,13 @@ export const controlPlaneRules: readonly Rule[] = [
         'SHOULD',
         'ControlPlane: in-place updates',
         'Machines can be updated in place instead of being replaced.',
-        'Every change replaces Machines.',
+        'Changes that could be made in place replace Machines.',
       ],
       [
         'control-plane.kubeconfig',
         'MUST',
         'Cluster kubeconfig management',
-        'The Secret <cluster>-kubeconfig holds a kubeconfig, under the key value, with the label of the Cluster, and is renewed before it expires.',
+        'The Secret <cluster>-kubeconfig has the label of the Cluster and, under the key value, a kubeconfig that is renewed before it expires.',
         'Core cannot connect to the workload cluster: Nodes are not found and Machines are not drained.',
       ],
       [

@@ -100,7 +100,7 @@ describe('RollingOut', () => {
   test.each([
     ['all Machines are up to date', { machines: ['', ''] }, 'False NotRollingOut'],
     [
-      'Machines are outdated; lists each reason once, the version first',
+      'some Machines are outdated; the message has each reason once, the version first',
       {
         machines: [
           '* DevMachine is not up-to-date\n* Version v1, v2 required',
@@ -137,9 +137,9 @@ describe('ScalingUp', () => {
 describe('Deleting', () => {
   test.each([
     ['not being deleted', {}, 'False NotDeleting'],
-    ['Machines left', { deletionTimestamp, machines: [''] }, 'True Deleting: Deleting 1 Machine'],
-    ['sets left', { deletionTimestamp, sets: [{}, {}] }, 'True Deleting: Deleting 2 MachineSets'],
-    ['no MachineSet left', { deletionTimestamp, sets: [] }, 'True Deleting: Deletion completed'],
+    ['Machines remain', { deletionTimestamp, machines: [''] }, 'True Deleting: Deleting 1 Machine'],
+    ['only MachineSets remain', { deletionTimestamp, sets: [{}, {}] }, 'True Deleting: Deleting 2 MachineSets'],
+    ['no MachineSet remains', { deletionTimestamp, sets: [] }, 'True Deleting: Deletion completed'],
   ] as [string, Given, string][])('is computed from the state: %s', (_, given, text) => {
     expect(stateText(deletingCondition(aScope(given), now))).toBe(text)
   })
@@ -166,7 +166,10 @@ test('counts are the sums of the counts of the sets, also for each version', () 
         readyReplicas: 2,
         availableReplicas: 1,
         upToDateReplicas: 0,
-        versions: [{ version: 'v1.34.0', replicas: 2 }],
+        versions: [
+          { version: 'v1.34.0', replicas: 1 },
+          { version: 'v1.35.0', replicas: 1 },
+        ],
       },
       {
         replicas: 1,
@@ -184,8 +187,8 @@ test('counts are the sums of the counts of the sets, also for each version', () 
     availableReplicas: 2,
     upToDateReplicas: 1,
     versions: [
-      { version: 'v1.34.0', replicas: 2 },
-      { version: 'v1.35.0', replicas: 1 },
+      { version: 'v1.34.0', replicas: 1 },
+      { version: 'v1.35.0', replicas: 2 },
     ],
   })
 })

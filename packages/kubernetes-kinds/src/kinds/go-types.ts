@@ -71,12 +71,12 @@ interface Mismatch {
 
 /**
  * Finds the first mismatch in a value that is not null: the value itself, or a part of it. The path of the mismatch begins at the value.
- * Returns work that runs in pieces if there are many values.
+ * For many values, returns work that runs in pieces.
  */
 type Check = (value: unknown) => CheckResult
 type CheckResult = Mismatch | undefined | Work<Mismatch | undefined>
 
-/** Checks of the fields of a type, compiled on first use for speed: a pod of 3 MB has a million values. */
+/** Checks of the fields of a type, compiled on first use for speed: a pod of 3 MB can have a million values. */
 const compiled = new Map<string, ReadonlyMap<string, Check>>()
 
 /** Returns the checks of the fields of a type; `undefined` for types without declared fields. */
@@ -298,7 +298,10 @@ function quantityProblem(text: string): string | undefined {
   }
 }
 
-/** Returns the error of Go's encoding/base64, with the offset of the first invalid byte or of the incomplete group at the end. */
+/**
+ * Returns the error of Go's encoding/base64, with the offset of the first invalid byte or of the incomplete group at the end. Go reports
+ * another offset for some texts with line breaks or with wrong padding.
+ */
 function base64Problem(text: string): string | undefined {
   const withoutBreaks = text.replaceAll(/[\r\n]/g, '')
   const invalidByte = /[^A-Za-z0-9+/=]|=(?!=?$)/.exec(withoutBreaks)

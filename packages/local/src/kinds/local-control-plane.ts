@@ -94,7 +94,7 @@ const common = {
     .doc('How the simulated control plane behaves.'),
 } satisfies Shape
 
-/** A LocalControlPlane is a control plane of an odd number of Machines, with its certificates and kubeconfig, or a hosted control plane. */
+/** A LocalControlPlane is a control plane with its certificates and kubeconfig. It has an odd number of replicas, or is hosted. */
 export const LocalControlPlane = defineKind({
   group: 'controlplane.capstan.dev',
   version: 'v1alpha1',
@@ -128,7 +128,7 @@ export const LocalControlPlane = defineKind({
     controlPlaneEndpoint: endpoint()
       .optional()
       .doc(
-        'Endpoint of the Cluster if neither the user nor the infrastructure sets one. For a hosted control plane, the provider then sets this field.',
+        'Endpoint of the Cluster if neither the user nor the infrastructure sets one. If this field is then empty, too, the provider sets it for a hosted control plane.',
       ),
   }),
   status: s.object({

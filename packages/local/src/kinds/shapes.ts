@@ -1,4 +1,4 @@
-/** Schemas shared by kinds of this provider: contract fields and settings of the simulation. */
+/** Schemas and labels shared by kinds of this provider: contract fields, settings of the simulation, and labels of the CRDs. */
 import { ClusterctlLabel, ProviderNameLabel } from '@capstan/api'
 import type { Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
@@ -30,7 +30,7 @@ export const failure = <const Stages extends readonly string[]>(...stages: Stage
         .int32({ minimum: 1, maximum: 1000 })
         .optional()
         .doc(
-          'Number of attempts that fail before one succeeds. When absent, the first attempt fails, and it is not retried until the failure is removed from the spec.',
+          'Number of attempts that fail before one succeeds. When absent, the first attempt fails and is not retried; to continue, set this field or remove the failure.',
         ),
       reason: s
         .string({ minLength: 1, maxLength: 256 })

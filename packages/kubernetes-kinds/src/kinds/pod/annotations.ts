@@ -73,33 +73,33 @@ export function profileMismatches(field: string, { metadata: { annotations = {} 
   const errors: FieldError[] = []
   const compare = (
     profileKind: 'seccomp' | 'apparmor',
-    valuePath: string,
+    profilePath: string,
     annotation: string | undefined,
     fieldProfile: Profile | undefined,
   ): void => {
     if (annotation === undefined || !fieldProfile || annotationSpellings[profileKind][fieldProfile.type]?.includes(annotation))
       return
     const isLocal = fieldProfile.type === 'Localhost' && annotation.startsWith('localhost/')
-    if (!isLocal) errors.push(forbidden(`${valuePath}.type`, `${profileKind} type in annotation and field must match`))
+    if (!isLocal) errors.push(forbidden(`${profilePath}.type`, `${profileKind} type in annotation and field must match`))
     else if (annotation !== `localhost/${fieldProfile.localhostProfile}`) {
-      errors.push(forbidden(`${valuePath}.localhostProfile`, `${profileKind} profile in annotation and field must match`))
+      errors.push(forbidden(`${profilePath}.localhostProfile`, `${profileKind} profile in annotation and field must match`))
     }
   }
   const podContext = spec.securityContext
   const placed = placedContainers(field, spec)
   compare('seccomp', `${field}.securityContext.seccompProfile`, annotations[SeccompOfPod], podContext?.seccompProfile)
-  for (const [valuePath, { name, securityContext }] of placed) {
+  for (const [containerPath, { name, securityContext }] of placed) {
     compare(
       'seccomp',
-      `${valuePath}.securityContext.seccompProfile`,
+      `${containerPath}.securityContext.seccompProfile`,
       annotations[`${Seccomp}${name}`],
       securityContext?.seccompProfile,
     )
   }
   if (spec.os?.name === 'windows') return errors
-  for (const [valuePath, { name, securityContext }] of placed) {
+  for (const [containerPath, { name, securityContext }] of placed) {
     const fieldProfile = securityContext?.appArmorProfile ?? podContext?.appArmorProfile
-    compare('apparmor', `${valuePath}.securityContext.appArmorProfile`, annotations[`${AppArmor}${name}`], fieldProfile)
+    compare('apparmor', `${containerPath}.securityContext.appArmorProfile`, annotations[`${AppArmor}${name}`], fieldProfile)
   }
   return errors
 }
@@ -117,9 +117,10 @@ const deprecationWarning = (field: string, name: string): string =>
   `${field}[${AppArmor}${name}]: deprecated since v1.30; use the "appArmorProfile" field instead`
 
 /**
- * Copies the AppArmor annotations of a new pod to the field appArmorProfile of its containers. Ignores Windows pods, annotations of containers
- * that have this field, and annotations that equal the profile of the pod. Upstream: applyAppArmorVersionSkew.
- * @returns a warning for each other annotation, also for an invalid one, which is not copied
+ * Copies the AppArmor annotations of a new pod to the field appArmorProfile of its containers. Ignores Windows pods, annotations without
+ * a container, annotations of containers that have this field, and annotations that equal the profile of the pod. Upstream:
+ * applyAppArmorVersionSkew.
+ * @returns a warning for each other annotation, also for an empty or invalid one, which is not copied
  */
 export function adoptAppArmorAnnotations({ metadata: { annotations }, spec }: Pod): string[] {
   if (!annotations || spec.os?.name === 'windows') return []
@@ -147,7 +148,7 @@ export function appArmorWarning(field: string, { metadata, spec }: Annotated, { 
   return podProfile && equal(podProfile, appArmorProfile(annotation)) ? [] : [deprecationWarning(field, name)]
 }
 
-/** Returns the profile that an annotation selects; `undefined` for an invalid annotation. */
+/** Returns the profile that an annotation selects; `undefined` for an empty or invalid annotation. */
 function appArmorProfile(annotation: string): AppArmorProfile | undefined {
   if (annotation === 'unconfined') return { type: 'Unconfined' }
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }
