@@ -3,9 +3,10 @@
  * interop -- SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites. `--prepare` builds and downloads the
  * tools of the suites of CI, or of the named suites, and runs no suite. A suite that could not run counts as failed, and the summary
  * has the reason. Suites that run at once slow down each other's programs: with `--jobs` above 1, failed suites are run again, one
- * at a time, if at most five failed. If a suite names its failed cases, only these cases are run again, if they are at most five,
- * also without `--jobs`. The summary lists both results. `--all`, `--only`, `--real` and `--seed` are options of the suites
- * (`SuiteOptions`). `--inside` is internal: it marks the child process that runs one suite.
+ * at a time. A failed suite that names its failed cases is run again with these names as `--only`, also without `--jobs`. No suite is run
+ * again if more than five suites failed, nor a suite of which more than five cases failed. The summary lists both results. `--all`,
+ * `--only`, `--real` and `--seed` are options of the suites (`SuiteOptions`). `--inside` is internal: it marks the child process that
+ * runs one suite.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -46,7 +47,7 @@ import { testExtensionSuite } from '../interop/test-extension.ts'
 import { toolPaths } from '../interop/shared/tools.ts'
 import { upstreamSuite } from '../interop/upstream.ts'
 
-/** Long suites come first, so that several jobs end at about the same time. */
+/** Long suites of CI come first, so that several jobs end at about the same time. */
 const suites: { readonly [name: string]: Suite } = {
   golden: goldenSuite,
   'core-twin': coreTwinSuite,
@@ -102,7 +103,7 @@ interface SuiteRun {
 
 const NameWidth = 22
 
-/** Default time limit of a suite in minutes. On two idle cores every suite takes less than half of its limit. */
+/** Default time limit of a suite in minutes. On two idle cores, every suite takes less than half of its limit without `--all`. */
 const Limit = 15
 
 /**

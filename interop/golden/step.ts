@@ -3,7 +3,7 @@
  * responses.
  */
 
-/** A request of a step. A body of type string is sent unchanged, any other body as JSON. */
+/** A request of a step. A body of type string is sent as text, any other body as JSON. */
 export interface Sent {
   readonly method: string
   readonly path: string

@@ -196,7 +196,7 @@ test('a StatusError of a handler becomes the response; another error becomes a r
   expect(await send(listener, { path: '/' })).toEqual({ status: 500, text: '' })
 })
 
-test('a body that is too long is rejected after the client has sent it', async () => {
+test('over HTTP/1.1, a body twice as long as the limit is rejected with a response', async () => {
   const { listener } = await start(async (request) => {
     try {
       await request.body(100)
@@ -246,7 +246,7 @@ describe('a body whose declared length is too long is rejected before the client
 })
 
 test.each([['HTTP/1.1'], ['HTTP/2']])(
-  'a stream over %s sends its headers at once, waits for a slow reader, and ends when the client cancels the request',
+  'a stream over %s waits for a slow reader, and ends when the client cancels the request',
   async (protocol) => {
     let produced = 0
     let ended: () => void
@@ -295,7 +295,7 @@ test.each([['HTTP/1.1'], ['HTTP/2']])(
   },
 )
 
-/** An address that no other test uses, so that a freed port stays free. Only Linux has several loopback addresses without further setup. */
+/** On Linux, an address on which no other test listens, so that a freed port stays free. macOS has only one loopback address by default. */
 const ownAddress = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1'
 
 test('closing ends streams, lets a request finish, and frees the port', async () => {
@@ -339,7 +339,7 @@ test('the error for a port in use names the port', async () => {
   )
 })
 
-test('a stream ends when the client resets it, even if all data has been sent', async () => {
+test('a stream that has no data to send ends when the client resets it', async () => {
   const ended: Promise<void>[] = []
   const { listener } = await start(async ({ streamSignal }) => {
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -1,7 +1,7 @@
 /**
- * Tests lint with providers that were released or merged with mistakes. Each test names a commit of the provider, and repeats the kinds,
- * labels, versions and contract fields of the CustomResourceDefinitions at that commit. Lint has the same findings in the complete manifests
- * of the commit.
+ * Tests lint with providers that were released or merged with mistakes. Each test names a commit or tag of the provider, and repeats the
+ * contract kinds with the labels, versions and contract fields of their CustomResourceDefinitions there. Lint has the same findings in the
+ * complete manifests of the commit or tag.
  */
 import { expect, test } from 'vitest'
 import { lint } from './lint.ts'

@@ -170,7 +170,7 @@ const sameCluster =
       .values(object as T)
       .flatMap((cluster) => cache.byIndex(index, cluster).map(keyOf))
 
-/** Enqueues all objects of a cluster when its workload API server has started. */
+/** Enqueues the objects of an index that belong to a cluster, when the workload API server of the cluster has started. */
 const workloadStarted = <T extends KubeObject>(
   workloads: Pick<Workloads, 'onStarted'>,
   index: ReturnType<typeof byCluster<T>>,

@@ -1,6 +1,6 @@
 /**
- * Finds the Cluster, Machine, MachinePool and LocalMachinePool of an object of this provider, by ownerReferences and the cluster-name label.
- * Also selects the changes of Clusters, Machines and MachinePools for which objects of this provider are reconciled.
+ * Finds the Cluster, Machine, MachinePool and LocalMachinePool of an object of this provider, by ownerReferences and the cluster-name label,
+ * and the Cluster of a Machine. Also has filters for changes of Clusters, Machines and MachinePools.
  */
 import {
   Cluster,

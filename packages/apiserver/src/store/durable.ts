@@ -40,7 +40,10 @@ export interface DurableOptions {
    * has not written yet. Default: true.
    */
   readonly sync?: boolean
-  /** Size of a log in bytes after which the next log begins. If the newest checkpoint is larger, its size applies instead. Default: 4 MiB. */
+  /**
+   * Size of a log in bytes after which the next log begins. If the checkpoint that was last read or written is larger, its size applies
+   * instead. Default: 4 MiB.
+   */
   readonly checkpointAfter?: number
   /** Encoding of stored objects. Default: plain objects. */
   readonly encode?: ObjectEncoding
@@ -126,7 +129,7 @@ export function storesOf(
   }
 }
 
-/** Completes or undoes an interrupted restore, creates the state of a new folder, and writes the format file if it is missing or old. */
+/** Completes or undoes an interrupted restore, creates the state of a new folder, and writes the format file if it is missing or damaged. */
 async function prepare(folder: string, files: Files, clock: Clock): Promise<void> {
   const format = await readFormat(files, folder)
   await finishReplacement(files, folder)

@@ -66,7 +66,7 @@ export function duration(text: string): number {
 /** Parses a whole number from 0 to 999,999,999. */
 export function count(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('expected a whole number, not below zero.')
+  throw new InvalidArgumentError('expected a whole number from 0 to 999999999.')
 }
 
 /** Parses a whole number of seconds. @returns milliseconds */

@@ -98,8 +98,8 @@ function coreRules(): PolicyRule[] {
 const localGroups = [...new Set(localKinds.map(({ group }) => group))].sort()
 
 /**
- * Core's permissions for the local provider's kinds. The manifests of every provider must contain such permissions. The provider contract
- * includes the verb `update`, which Capstan's core does not need.
+ * Core's permissions for the local provider's kinds. The manifests of every provider with kinds in groups other than upstream's must contain
+ * such permissions. The provider contract includes the verb `update`, which Capstan's core does not need.
  */
 export const localRulesForCore = (): PolicyRule[] => [rule(localGroups, ['*'], [...allVerbs, 'update'])]
 

@@ -16,7 +16,7 @@ import { extensionServer } from '../server/server.ts'
 const proxy = 'http://proxy.test:3128'
 
 test.each<[string, string, string, string | undefined]>([
-  ['uses the proxy for any host', 'https://gate.example.com', '', proxy],
+  ['uses the proxy if NO_PROXY is empty', 'https://gate.example.com', '', proxy],
   ['bypasses the proxy for localhost', 'https://localhost:9443', '', undefined],
   ['bypasses the proxy for a loopback IPv4 address', 'https://127.0.0.2', '', undefined],
   ['bypasses the proxy for a loopback IPv6 address', 'https://[::1]:1', '', undefined],
@@ -31,7 +31,7 @@ test.each<[string, string, string, string | undefined]>([
     proxy,
   ],
   ['bypasses the proxy for a host that matches a wildcard', 'https://gate.example.com', '*.example.com', undefined],
-  ['bypasses the proxy for all hosts', 'https://gate.example.com', '*', undefined],
+  ['bypasses the proxy if a wildcard matches every host', 'https://gate.example.com', '*', undefined],
   ['uses the proxy for another port than the listed one', 'https://gate.example.com:9443', 'gate.example.com:443', proxy],
   ['bypasses the proxy for the default port, if 443 is listed', 'https://gate.example.com', 'gate.example.com:443', undefined],
   ['bypasses the proxy for a listed address', 'https://10.1.2.3', '10.1.2.3', undefined],
@@ -48,7 +48,7 @@ test('returns undefined without HTTPS_PROXY, and ignores HTTP_PROXY', () => {
   expect(proxyFor(new URL('https://gate.example.com'), { HTTP_PROXY: proxy })).toBeUndefined()
 })
 
-test('calls through the proxy verify the certificate of the server, and calls of one host share a tunnel', async () => {
+test('calls through the proxy verify the certificate of the server, and calls to one host share a tunnel', async () => {
   const authority = await makeAuthority(systemClock, { commonName: 'test' })
   const names = { commonName: 'x', usages: ['server'] as const, dnsNames: ['gate.test'] }
   const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })

@@ -19,14 +19,15 @@ export interface RuntimeClient {
   handlersFor(hook: Hook, forObject: KubeObject): Promise<readonly string[]>
   /**
    * Calls every matching handler in order and aggregates the responses: shortest retry time above 0, messages in order.
-   * @throws HookFailed if the matching handlers are unknown; for the first handler that fails, unless its failure policy is
-   *   Ignore and covers the failure (see `isIgnorable`)
+   * @throws HookFailed if the matching handlers are unknown, or if a call fails and the handler's failure policy does not cover the
+   *   failure (see `isIgnorable`); later handlers are then not called. The signal's reason if it aborts
    */
   callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, options?: CallAllOptions): Promise<ResponseOf<H>>
   /**
    * Calls one handler by its registered name (`handler.extensionconfig`), which ClusterClasses use.
-   * @throws HookFailed if the handler is not registered, is for a different hook, does not select the object, or fails and its
-   *   failure policy does not cover the failure
+   * @throws HookFailed if the handler is not registered, is for a different hook, or does not select the object; if one of these
+   *   facts is unknown; or if the call fails and the handler's failure policy does not cover the failure. The signal's reason if it
+   *   aborts
    */
   call<H extends Hook>(
     hook: H,
@@ -36,8 +37,8 @@ export interface RuntimeClient {
     options?: CallOptions,
   ): Promise<ResponseOf<H>>
   /**
-   * Calls `listener` with the name of an ExtensionConfig when its handlers, selectors, settings or address change, when it is
-   * removed, and when its handlers are no longer unknown.
+   * Calls `listener` with the name of an ExtensionConfig when its handlers, selectors, settings or address change after all
+   * ExtensionConfigs were registered at the start, when it is removed, and when hooks no longer fail because it was never discovered.
    */
   onChanged?(listener: (extensionConfig: string) => void): void
 }

@@ -54,7 +54,7 @@ export const flagsUsage = `  --webhook-host ADDRESS         address to listen on
   --tls-cipher-suites NAMES      cipher suites, by Go's names, separated by commas (those of Node)
   --shutdown-delay-duration D    after SIGTERM, time for which the server still accepts calls while /readyz fails, so that
                                  clients can stop calling it (0s)
-  --graceful-shutdown-timeout D  after SIGTERM, time that calls in progress have to end (30s)
+  --graceful-shutdown-timeout D  after the shutdown delay, time that calls in progress have to end (30s)
   --log-level LEVEL              ${LogLevels.join(', ')} (info)
   --dev                          for development: generates a certificate, listens on 127.0.0.1 at a free port, and prints
                                  a JSON line with the caBundle for the ExtensionConfig to standard output
@@ -62,7 +62,7 @@ export const flagsUsage = `  --webhook-host ADDRESS         address to listen on
   --help
 `
 
-/** Parses the flags. @throws FlagError that names the flag */
+/** Parses the flags. @throws FlagError that names the flag or argument */
 export function parseExtensionFlags(args: readonly string[]): ExtensionFlags {
   const values = valuesOf(args)
   const dev = flag(values, 'dev')

@@ -18,7 +18,10 @@ const isDate = (text: string): boolean => {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day
 }
 
-/** Reports whether a text is a time as in RFC 3339. As upstream, accepts any character instead of the point before the fraction of a second. */
+/**
+ * Reports whether a text is a time as in RFC 3339. As upstream, accepts any character instead of the point before the fraction of a second,
+ * and any digits in the offset, and rejects second 60.
+ */
 const isDateTime = (text: string): boolean => {
   const parts = /^(.+?)[tT](\d{2}):(\d{2}):(\d{2})(?:.\d+)?(?:[zZ]|[+-]\d{2}:\d{2})$/.exec(text)
   return parts !== null && isDate(parts[1]!) && parts[2]! <= '23' && parts[3]! <= '59' && parts[4]! <= '59'
@@ -106,12 +109,12 @@ const isCreditCard = (text: string): boolean => {
   return digitsSum(doubled, () => 1) % 10 === 0
 }
 
-/** Reports whether a text is a mail address without a name. A quoted part before the `@` is accepted without further checks. */
+/** Reports whether a text is a mail address without a name. A quoted part before the `@` may have any characters except quotes and line ends. */
 const isMailAddress = matching(
   /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+)*|"[^"\r\n]*")@[^\s@<>(),;:"[\]\\]+$/,
 )
 
-/** Reports whether a text is a mail address, or `Name <address>`. */
+/** Reports whether a text is a mail address, or a mail address in angle brackets with or without a name: `Name <address>`. */
 const isMailbox = (text: string): boolean => {
   const [, name, address] = /^([^<>]*)<([^<>]*)>$/.exec(text) ?? []
   if (name === undefined || address === undefined) return isMailAddress(text)

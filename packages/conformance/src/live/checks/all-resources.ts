@@ -68,7 +68,7 @@ export const conditions = (contract: ContractName): LiveCheck =>
   whenReady(contract, 'Each condition in the status of each object.', (object, at, recorded) => {
     if (contractVersionOf(recorded, contract) !== 'v1beta2') return []
     const status = record(object.status)
-    // Like core, prefers status.v1beta2.conditions.
+    // Prefers status.v1beta2.conditions, as core does for all contracts except InfraMachinePool.
     const field = record(status.v1beta2).conditions === undefined ? 'status.conditions' : 'status.v1beta2.conditions'
     const conditionList = record(status.v1beta2).conditions ?? status.conditions
     if (conditionList === undefined) return []
