@@ -33,7 +33,7 @@ const lifecycleHooks: readonly (readonly [hook: string, whenCalled: string, whil
     'all Machines have the requested version. A MachineDeployment or MachinePool that was added together with the version may not exist yet',
     'no other upgrade can begin: another version is rejected',
   ],
-  ['BeforeClusterDelete', 'the Cluster is being deleted', 'no object that belongs to the Cluster is deleted'],
+  ['BeforeClusterDelete', 'the Cluster is being deleted', 'core has not begun to delete the objects of the Cluster'],
 ]
 
 /** Returns the lines of the hand-written part. */
@@ -54,7 +54,7 @@ export const hooksInOrder = (): string[] => [
   '## Deletions that do not begin with the Cluster',
   '',
   'Kubernetes deletes dependents of an object that is deleted with `--cascade=foreground`, and everything in a namespace that is deleted, without calling a hook. Upstream does not prevent this. Capstan rejects such deletions of Cluster',
-  'API objects and objects of the local provider, if the Cluster of the object (label `cluster.x-k8s.io/cluster-name`) has a topology, the Cluster or its namespace is being deleted, and the Cluster lacks the annotation `runtime.cluster.x-k8s.io/ok-to-delete`. Capstan recognizes',
+  'API objects other than Clusters, and of objects of the local provider, if the Cluster of the object (label `cluster.x-k8s.io/cluster-name`) has a topology, the Cluster or its namespace is being deleted, and the Cluster lacks the annotation `runtime.cluster.x-k8s.io/ok-to-delete`. Capstan recognizes',
   'these deletions by the users of the garbage collector and the namespace controller: `system:serviceaccount:kube-system:generic-garbage-collector`, `…:namespace-controller` and `system:kube-controller-manager`. These controllers retry.',
   'Deletions by any other user are allowed, such as `kubectl delete machine` and those of the manager.',
   '',
@@ -93,7 +93,7 @@ export const hooksInOrder = (): string[] => [
   '## Another version during an upgrade',
   '',
   'While a hook of an upgrade blocks, another version is rejected, as in upstream. While BeforeClusterUpgrade blocks, the error contains `version cannot be changed: Cluster.spec.topology.version 1.35.0 was not propagated to control plane yet`.',
-  'Afterwards, until AfterClusterUpgrade allows the next upgrade, the error contains `version cannot be changed when the "AfterClusterUpgrade" hook is still blocking`. A lower version is always rejected, so you cannot cancel an upgrade that a hook blocks by',
+  'Afterwards, until AfterClusterUpgrade allows the next upgrade, the error contains `version cannot be changed when the "AfterClusterUpgrade" hook is still blocking`. A lower version is rejected as well, so you cannot cancel an upgrade that a hook blocks by',
   'an edit of the version alone. The annotation `unsafe.topology.cluster.x-k8s.io/disable-update-version-check` turns these checks off as long as the Cluster has it, also for later edits: remove it afterwards. An edit of the version with this annotation has these effects:',
   '',
   '- While BeforeClusterUpgrade or BeforeControlPlaneUpgrade blocks, the blocking hook is called at once for the new version; its earlier response does not count. Upstream calls the hook when the `retryAfterSeconds` of that response have passed.',

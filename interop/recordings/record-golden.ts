@@ -82,7 +82,7 @@ function withVariables<T>(value: T, variables: Map<string, string>): T {
   return JSON.parse(JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (_, name: string) => variables.get(name) ?? '')) as T
 }
 
-/** Replaces values that differ between recordings with placeholders, and omits headers that are not compared. */
+/** In a JSON body, replaces values that differ between recordings with placeholders. Omits headers that are not compared. */
 function withPlaceholders({ status, headers, text }: RecordedResponse): unknown {
   const recordedHeaders = Object.fromEntries(
     ['content-type', 'warning', 'retry-after'].flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),

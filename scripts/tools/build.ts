@@ -13,7 +13,7 @@ export class ToolError extends Error {
 }
 
 export interface BuildOptions {
-  /** Cache folder outside of the checkout for built programs. */
+  /** Cache folder for generated Go modules and built programs. */
   readonly cache: string
   /** Environment of Go. */
   readonly env: NodeJS.ProcessEnv

@@ -71,8 +71,8 @@ writeFileSync(join(out, 'columns.json'), oneLineEach(await columns()))
 process.stderr.write(`${components.size} schemas in ${files.size} files\n`)
 
 /**
- * Returns the name of the file of a type: its API group, such as `apps` for `io.k8s.api.apps.v1.Deployment`. For types outside of
- * `k8s.io/api`, it is the name of their Go module, such as `apimachinery`.
+ * Returns the name of the file of a type, without extension: the part of the type's name for the API group, such as `rbac` for
+ * `io.k8s.api.rbac.v1.Role`. For types outside of `k8s.io/api`, it is the name of their Go module, such as `apimachinery`.
  */
 function fileOf(name: string): string {
   const [, , project = '', group = ''] = name.split('.')
@@ -121,8 +121,8 @@ function withoutDescriptions(schema: Component): Component {
 }
 
 /**
- * Generates types for all parts of built-in kinds, with Go's names. If several types have the same name, those of version v1 in the groups
- * core, meta, networking and apps keep the name; the names of the others begin with group and version.
+ * Generates types for the built-in kinds and their parts, with Go's names. If several types have the same name, those of version v1 in the
+ * groups core, meta, networking and apps keep the name; the names of the others begin with API group or Go module, and version.
  */
 function typesText(): string {
   const names = new Map<string, string>()

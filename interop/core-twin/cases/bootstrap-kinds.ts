@@ -97,7 +97,7 @@ const ofPoolClass =
     await twin.settle('the bootstrap object cannot be changed', reports('ReconcileFailed', 'cannot be changed'))
   }
 
-/** A user changes the API group of the infrastructure template of a MachineDeployment that a topology has created. */
+/** A user changes a MachineDeployment, which a topology has created, to an infrastructure template of another API group. */
 const ofInfrastructure: Case = async (twin) => {
   await createTopology(twin)
   await twin.create(oldStub.machineTemplate, named('other', { spec }))

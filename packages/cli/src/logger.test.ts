@@ -12,16 +12,18 @@ function lineOf(err: unknown, format?: LoggingFormat): string {
 const logged = (err: unknown): { type: string; message: string; stack?: string; causes?: unknown[] } =>
   JSON.parse(lineOf(err)).err
 
-describe('an error is logged', () => {
-  test.each([Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError])('with its stack: %o', (Class) => {
+const errorClasses = [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
+
+describe('an error in format pino', () => {
+  test.each(errorClasses.map((Class) => [Class.name, Class] as const))('has its stack if its class is %s', (_, Class) => {
     expect(logged(new Class('x'))).toEqual({ type: Class.name, message: 'x', stack: expect.stringContaining('logger.test.ts') })
   })
 
-  test('without a stack if it is expected, such as a StatusError', () => {
+  test('has no stack if it is expected, such as a StatusError', () => {
     expect(logged(new StatusError('NotFound', 'x'))).toEqual({ type: 'StatusError', message: 'x' })
   })
 
-  test('with its causes, and their stacks', () => {
+  test('has its causes, and their stacks', () => {
     const cause = new ReferenceError('y')
     expect(logged(new StatusError('InternalError', 'x', { cause }))).toMatchObject({
       causes: [{ type: 'ReferenceError', stack: expect.any(String) }],

@@ -64,7 +64,7 @@ export interface Member {
   connection: 'works' | 'loses requests' | 'loses responses' | 'slow'
   /** Number of reconciles so far. */
   reconciles: number
-  /** `written` for each successful write, the error text for each failed write. */
+  /** For each write: `written` if the response reports success, otherwise the error text. */
   readonly writeResults: string[]
   /** Messages of the errors that have ended its manager. */
   readonly endErrors: string[]
@@ -72,13 +72,13 @@ export interface Member {
   isDead: boolean
   /** Milliseconds by which its clock is ahead of the clock of the test. */
   ahead: number
-  /** Simulates a suspended process: timers that become due fire only after `resume`. */
+  /** Simulates a suspended process: timers that become due fire when `resume` is called. */
   suspend(): void
   resume(): void
 }
 
 interface MemberOptions {
-  /** Number of shards that divide the work. If absent, one member leads. */
+  /** Number of shards that divide the work. If absent, only the leader reconciles. */
   readonly shards?: number
   /** Called instead of a reconcile for objects that another member reconciles. */
   readonly observe?: (key: ObjectKey) => void
@@ -91,12 +91,12 @@ interface MemberOptions {
 }
 
 export const client = () => createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
-/** Key of the ConfigMap that members patch. */
+/** Key of the ConfigMap that tests without shards create, and that the leader patches. */
 export const beat = { namespace: 'default', name: 'beat' }
 
 /**
- * Starts a member. Its only controller writes the member's name into each ConfigMap that the member reconciles, once a second until a write
- * fails.
+ * Starts a member. Its only controller writes the member's name and the time into each ConfigMap that the member reconciles. A second after
+ * a successful write, it writes again.
  */
 export async function join(
   name: string,

@@ -8,7 +8,7 @@ import type { Stores } from '@capstan/lab'
 export interface MortalStores extends Stores {
   /** Returns the stores that the process has opened and not removed. */
   all(): readonly Store[]
-  /** Number of commits so far. */
+  /** Number of successful commits so far. Commits that end after the process is dead are not counted. */
   readonly commits: number
   readonly isDead: boolean
   /** Kills the process now: commits that begin later have no effect. */

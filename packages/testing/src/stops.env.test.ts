@@ -25,7 +25,7 @@ const stepsOfUser = (): readonly Step[] => [
   { act: (client) => createFrom(client, new URL('class.yaml', demo)), wait: 0 },
   { act: (client) => createFrom(client, new URL('cluster.yaml', demo)), wait: seconds(60) },
   { act: remediateOnce('workers', 'topology.cluster.x-k8s.io/deployment-name=steady'), wait: seconds(60) },
-  // A control plane of one Machine cannot be remediated.
+  // An initialized control plane of one Machine cannot be remediated.
   { act: (client) => patchTopology(client, { controlPlane: { replicas: 3 } }), wait: seconds(120) },
   { act: remediateOnce('control-plane', 'cluster.x-k8s.io/control-plane='), wait: seconds(120) },
   { act: (client) => patchTopology(client, { version: 'v1.36.1' }), wait: seconds(240) },
@@ -150,7 +150,7 @@ async function runSteps(stopAfter = Number.POSITIVE_INFINITY): Promise<Result> {
   }
 }
 
-/** Lists the objects of kinds that the controllers create in the demo, as `resource name`. Omits Events, whose number is not deterministic. */
+/** Lists objects as `resource name`: Clusters, the objects of which a Cluster consists, and the templates of its Machines and pools. */
 const remainingObjects = (store: Store): string[] => {
   return [
     'clusters.cluster.x-k8s.io',
@@ -195,7 +195,7 @@ const expected: Omit<Result, 'commits'> = {
 describe('the lifecycle of the demo', async () => {
   const { commits, ...uninterrupted } = await runSteps()
 
-  test('calls all hooks, completes the upgrade, and leaves only templates when the process is not stopped', () => {
+  test('calls the hooks in order, completes the upgrade, deletes the objects of the Cluster, and keeps the templates of its class', () => {
     expect(uninterrupted).toEqual(expected)
   })
 

@@ -129,7 +129,7 @@ describe('a CustomResourceDefinition', () => {
     )
   })
 
-  test('sets a new default when objects are read that were stored before', async () => {
+  test('with a new default sets it when it serves objects that were stored earlier', async () => {
     const stored = await t.client.create(Widget, aWidget('w'))
     const name = 'widgets.shop.example.com'
     const path = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/color/default'

@@ -1,5 +1,5 @@
 /**
- * A request and its response, without sockets and web streams: on the hot path, bodies are Buffers. `listen.ts` creates requests from the
+ * A request and its response, without sockets. Bodies are not web streams, because these are slower. `listen.ts` creates requests from the
  * network, `web.ts` from the platform's `Request`.
  */
 import type { Identity } from '../auth/authenticate.ts'
@@ -40,7 +40,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string | readonly string[] }
-  /** Parts of a stream are sent as they arrive; the next part is taken when the socket accepts more. */
+  /** Parts of a stream are sent as they arrive. While too many bytes wait for the socket, no further part is taken. */
   readonly body: Buffer | string | AsyncIterable<Buffer>
 }
 

@@ -80,7 +80,7 @@ describe('a discovery fails', () => {
     })
   })
 
-  it.each(['\n', 'no certificate', '-----BEGIN PRIVATE KEY-----'])('when the authorities are %j', async (ca) => {
+  it.each(['\n', 'no certificate', '-----BEGIN PRIVATE KEY-----'])('when the CA bundle is %j', async (ca) => {
     const client = clientOf()
     const failed = await client.discover(config(server.url, ca)).catch((err: unknown) => err)
     client.close()
@@ -93,7 +93,7 @@ describe('a discovery fails', () => {
     })
   })
 
-  it('when the certificate is for another name', async () => {
+  it('when the certificate is for an address, and the URL has a host name', async () => {
     const url = `https://localhost:${server.port}`
     expect(await failureOf(config(url))).toEqual({
       code: 'unreachable',
@@ -113,8 +113,8 @@ describe('a discovery fails', () => {
       'certificate is valid for 127.0.0.2, ::1, not 127.0.0.1',
     ],
   ])('when the certificate is for %s', async (_, names, message) => {
-    const elsewhere = await issueCertificate(authority, systemClock, { commonName: 'elsewhere', usages: ['server'], ...names })
-    const other = await listen(handle, { certificate: elsewhere.certificate, key: elsewhere.key })
+    const issued = await issueCertificate(authority, systemClock, { commonName: 'x', usages: ['server'], ...names })
+    const other = await listen(handle, { certificate: issued.certificate, key: issued.key })
     const failure = (await failureOf(config(other.url))) as { message: string }
     expect(failure.message).toBe(`${post(other.url)}tls: failed to verify certificate: x509: ${message}`)
     await other.close()
@@ -131,17 +131,17 @@ describe('a discovery fails', () => {
 })
 
 test('a redirect counts as a response, and is not followed', async () => {
-  let elsewhere = 0
+  let followed = 0
   const { key, certificate: cert } = certified
   const redirecting = createServer({ key, cert }, (request, response) => {
-    if (request.url === '/elsewhere') elsewhere++
+    if (request.url === '/elsewhere') followed++
     response.writeHead(307, { location: '/elsewhere' }).end()
   })
   await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.1', resolve))
   const client = clientOf()
   const url = `https://127.0.0.1:${(redirecting.address() as AddressInfo).port}`
   await expect(client.discover(config(url))).rejects.toMatchObject({ code: 'bad-status' })
-  expect(elsewhere).toBe(0)
+  expect(followed).toBe(0)
   client.close()
   redirecting.close()
 })
@@ -165,7 +165,7 @@ async function startClosingServer(): Promise<{ url: string; requests: string[]; 
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, close: () => void server.close() }
 }
 
-test('a request that was written to a keep-alive connection is not sent again within the call', async () => {
+test('a request is not sent again within the call when its keep-alive connection ended after the request was written', async () => {
   const server = await startClosingServer()
   const client = clientOf()
   const attempts: number[] = []

@@ -1,7 +1,7 @@
 /**
  * Sets of fields of an object, as trees: a node is one field. Its `owned` is true when that field is in the set; its children are the
- * fields below that field. Sets are immutable, and operations share unchanged parts. `union`, `difference` and `recursiveDifference` return
- * their first argument when the result equals it.
+ * fields below that field. Sets are immutable. The results of `union`, `difference` and `recursiveDifference` share unchanged parts with
+ * the arguments; these functions return their first argument when the result equals it.
  */
 import type { PathElement } from './path-element.ts'
 import { elementText, inOrder } from './path-element.ts'

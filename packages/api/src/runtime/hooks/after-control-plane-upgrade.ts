@@ -8,7 +8,7 @@ export const AfterControlPlaneUpgrade = defineHook({
   name: 'AfterControlPlaneUpgrade',
   tag: 'Lifecycle Hooks',
   blocking: true,
-  doc: 'Called after the control plane was upgraded to a version, for every such step of an upgrade, before the workers follow. While it blocks, the workers keep their version, and other changes of the workers wait.',
+  doc: 'Called after the control plane was upgraded to a version, for every such step of an upgrade, before the workers follow. While it blocks, the workers keep their version, and most other changes of the workers wait.',
   request: {
     cluster: wireCluster,
     kubernetesVersion: s.string().doc('Version that the control plane reached.'),

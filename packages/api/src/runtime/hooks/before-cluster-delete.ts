@@ -6,7 +6,7 @@ export const BeforeClusterDelete = defineHook({
   name: 'BeforeClusterDelete',
   tag: 'Lifecycle Hooks',
   blocking: true,
-  doc: 'Called when the Cluster is being deleted, immediately before its objects are deleted. While it blocks, core deletes no object of the Cluster.',
+  doc: 'Called when the Cluster is being deleted, immediately before its objects are deleted. While it blocks, core does not begin to delete these objects.',
   request: { cluster: wireCluster },
   response: retryResponse,
 })

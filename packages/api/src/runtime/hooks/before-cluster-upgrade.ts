@@ -8,7 +8,7 @@ export const BeforeClusterUpgrade = defineHook({
   name: 'BeforeClusterUpgrade',
   tag: 'Lifecycle Hooks',
   blocking: true,
-  doc: 'Called after spec.topology.version changed and immediately before the control plane is upgraded. While it blocks, other changes of the control plane and the workers wait, too.',
+  doc: 'Called after spec.topology.version changed and immediately before the control plane is upgraded. While it blocks, most other changes of the control plane and the workers wait, too.',
   request: {
     cluster: wireCluster,
     fromKubernetesVersion: s.string().doc('Current version of the control plane.'),

@@ -1,6 +1,6 @@
 /**
  * OpenAPI v2 of all groups, for clients that do not support v3: merges the v3 documents, and converts their paths and schemas to v2.
- * Upstream: k8s.io/kube-openapi/pkg/builder and apiextensions-apiserver pkg/controller/openapi/v2, v0.36.
+ * Upstream: pkg/builder of k8s.io/kube-openapi, and pkg/controller/openapi/v2 of k8s.io/apiextensions-apiserver v0.36.
  */
 import { isRecord } from '@capstan/kube'
 import { jsonMember, joinWithCommas } from './json-parts.ts'
@@ -93,7 +93,8 @@ export function definition(schema: Fields): Fields {
     if (value === undefined || omittedKeywords.has(keyword)) continue
     if (keyword === '$ref') converted.$ref = definitionRef(value as string)
     else if (keyword === 'properties' || keyword === 'items') {
-      // Upstream omits both keywords for schemas that allow unknown fields or null, because kubectl fails on such schemas.
+      // Upstream omits both keywords if the schema allows unknown fields or null, because kubectl fails when such a schema has one of
+      // these keywords.
       if (preservesUnknown || isNullable) continue
       converted[keyword] =
         keyword === 'items'
