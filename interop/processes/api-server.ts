@@ -26,7 +26,7 @@ export interface ApiServerUser {
 export interface ApiServerOptions {
   /** Flags of kube-apiserver, `--name=value`. They override default flags of the same name. */
   readonly flags?: readonly string[]
-  /** Users in addition to the administrator. They have only the permissions that RBAC grants. */
+  /** Users in addition to the administrator. By default, RBAC authorizes their requests. */
   readonly users?: readonly ApiServerUser[]
   /**
    * Whether the server stores its state durably, and acknowledges writes only after fsync. Default: false. When it is
@@ -51,7 +51,7 @@ export interface RunningApiServer extends AsyncDisposable {
   readonly authority: CertifiedKey
   /** Temporary folder, deleted when the server is closed. */
   readonly folder: string
-  /** Processes of the server; the API server is named `apiserver`. */
+  /** Processes of the server, including those that a restart has killed. A process of the API server is named `apiserver`. */
   readonly programs: readonly Program[]
   /** Seconds from the start of the first process until the API server is ready: `/readyz` returns 200. */
   readonly readyAfter: number
@@ -70,14 +70,14 @@ export interface RunningApiServer extends AsyncDisposable {
   client(user?: string): Client
 }
 
-/** Credentials that are created before any process starts. */
+/** Credentials that are created before any process of the server starts. */
 export interface Credentials {
   readonly folder: string
   readonly authority: CertifiedKey
   readonly admin: CertifiedKey
   /** Bearer tokens by user name. */
   readonly tokens: ReadonlyMap<string, string>
-  /** Paths of files in `folder`, for flags of the server. */
+  /** Paths of files below `folder`, for flags of the server. */
   readonly files: {
     readonly ca: string
     readonly serving: string
@@ -90,7 +90,7 @@ export interface Credentials {
 
 const adminName = 'kubernetes-admin'
 
-/** Creates the certificates, keys and tokens of one server, and writes the files that the server reads below `folder`. */
+/** Creates the certificates, keys and tokens of one server. Writes, below `folder`, the files that the server reads. */
 export async function makeCredentials(folder: string, users: readonly ApiServerUser[] = []): Promise<Credentials> {
   const pki = join(folder, 'pki')
   mkdirSync(pki, { mode: 0o700 })

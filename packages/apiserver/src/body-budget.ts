@@ -1,11 +1,11 @@
-/** Limits the memory that the bodies of all requests use together. */
+/** Limits the memory that the bodies of requests use together. */
 import type { Requester } from './http/exchange.ts'
 
 /** The part of a budget that one request uses. */
 export interface BodyShare {
   /**
-   * Takes bytes from the budget. Returns false, and takes nothing, when the limit of the requester's user or priority level is reached.
-   * Requests without `requester` count together, as those of one user.
+   * Takes bytes from the budget. Returns false, and takes nothing, if the requester's user or priority level would exceed its limit. Requests
+   * without `requester` count together, as those of one user in a level of its own.
    */
   take(bytes: number, requester?: Requester): boolean
   /** Returns all taken bytes to the budget. */
@@ -13,9 +13,9 @@ export interface BodyShare {
 }
 
 /**
- * Budget for the bodies of all requests together. After each take, a priority level may use at most as many bytes as are still free, and a
- * user at most half as many. So a part of the budget always remains for other levels and users. Exempt requests (health
- * checks, watches, superusers) are neither counted nor rejected.
+ * Budget for the bodies of requests together. After each take, the priority level of the request may use at most as many bytes as are still
+ * free, and its user, within this level, at most half as many. So a part of the budget always remains for other levels and users. Exempt
+ * requests (health checks, watches, superusers) are neither counted nor rejected.
  */
 export class BodyBudget {
   #free: number

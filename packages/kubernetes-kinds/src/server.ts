@@ -59,7 +59,7 @@ export interface ApiServerOptions {
   readonly admission?: readonly Admission[]
   /** CustomResourceDefinitions to create or update before `ready` resolves. */
   readonly customResources?: readonly Input<CustomResourceDefinition>[]
-  /** Controllers that run in the server. All are enabled by default, except those documented as disabled by default. */
+  /** Controllers that run in the server, and objects that it creates. Enabled by default, unless documented otherwise. */
   readonly controllers?: {
     readonly garbageCollector?: boolean
     readonly namespaces?: boolean
@@ -115,7 +115,10 @@ export interface ApiServerOptions {
 export interface ApiServer extends Omit<GenericServer, 'registry'> {
   /** Value for the option `issuer` of `createHandler`: the handler then publishes the keys that verify service account tokens. */
   readonly issuer: TokenIssuer
-  /** Publishes the address of the server for clients inside of the cluster: Service `kubernetes` in `default`, with its endpoints. */
+  /**
+   * Publishes the address of the server for clients inside of the cluster: Service `kubernetes` in `default`, with its endpoints. An address
+   * that pods cannot reach, such as 127.0.0.1, is not published as an endpoint.
+   */
   advertise(endpoint: AdvertisedEndpoint): Promise<void>
 }
 

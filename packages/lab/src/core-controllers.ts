@@ -60,7 +60,7 @@ export interface HooksOptions {
   readonly providerHooks?: readonly Hook[]
   /** Transport for calls of extensions. Default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Called after each call of an extension, including discovery; not called for calls of the handlers in `runtime`. */
+  /** Called after each call of an extension that was not aborted, including discovery; not called for calls of the handlers in `runtime`. */
   readonly onCall?: CallObserver
   /**
    * Called with each result of a hook call, including failures; not called if the hook has no handlers, or if its handlers cannot

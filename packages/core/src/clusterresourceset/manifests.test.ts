@@ -94,7 +94,7 @@ test.each([
   expect(() => readManifests(configMap(data), 'ConfigMap')).not.toThrow('hunter2')
 })
 
-test('applying a resource is repeated until it succeeds, and with Reconcile when the content changes; a repeated failure keeps its time', () => {
+test('a resource is applied until it succeeds, and again after a change if the strategy is Reconcile; a repeated failure keeps the time of the first', () => {
   const ref = { kind: 'ConfigMap', name: 'addons' } as const
   const entry = { clusterResourceSetName: 'crs' }
   expect(needsApply(entry, ref, 'h1', 'ApplyOnce')).toBe(true)

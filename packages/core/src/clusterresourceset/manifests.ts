@@ -23,8 +23,8 @@ export interface Manifests {
 
 /**
  * Parses all values of a Secret or ConfigMap, sorted by key. The objects are sorted only within each value.
- * @throws Error when there is no data, or a value is shorter than 32 bytes or does not consist of YAML or JSON objects. The error does not
- * quote the value, which may be secret
+ * @throws Error when the field `data` is missing, or a value is shorter than 32 bytes or cannot be read as YAML documents with objects or as a
+ * JSON list of objects. The error does not quote the value, which may be secret
  */
 export function readManifests(source: Secret | ConfigMap, kind: ResourceRef['kind']): Manifests {
   const { data } = source
@@ -58,7 +58,7 @@ function objectsInList(text: string): Manifest[] {
 }
 
 function objectsInDocuments(text: string): Manifest[] {
-  // As upstream, only a comment may follow `---` on the same line, with or without a space before the comment.
+  // As upstream, only spaces and a comment may follow `---` on the same line.
   const lineNumber = text.split('\n').findIndex((line) => /^---\s*[^\s#]/.test(line)) + 1
   if (lineNumber > 0) {
     throw new Error(

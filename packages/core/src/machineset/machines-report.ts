@@ -21,10 +21,11 @@ import { drainDelayText } from '../machine/drain-delays.ts'
 import { isTemplate } from './templates.ts'
 import { SeeLogs } from '../see-logs.ts'
 
-/** Deletions longer than this are reported with likely causes. */
+/** Deletions longer than this are reported, with likely causes if they are known. */
 const LongDeletion = minutes(15)
 /**
- * Time in which a new Machine without the condition UpToDate is ignored: another controller sets this condition soon after the creation.
+ * Time in which the condition MachinesUpToDate ignores a new Machine without the condition UpToDate: another controller sets UpToDate, and
+ * does so only after the creation.
  */
 const UpToDateGrace = seconds(10)
 
@@ -69,7 +70,7 @@ export function machinesUpToDateCondition(machines: readonly Machine[] | undefin
 }
 
 /**
- * Returns the Remediating condition of an owner of Machines. `by` names the kinds that remediate, for the message
+ * Returns the Remediating condition of a MachineSet, MachineDeployment or Cluster. `by` names the kinds that remediate, for the message
  * about Machines that are not remediated; absent for Clusters.
  */
 export function remediatingCondition(
@@ -90,12 +91,13 @@ export function remediatingCondition(
 }
 
 export interface Scaling {
+  /** Existing replicas, including those being deleted. */
   readonly current: number
   /** Desired replicas; 0 while the owner is being deleted, `undefined` when spec.replicas is not set. */
   readonly desired: number | undefined
 }
 
-/** Returns the ScalingDown condition: True while there are more Machines, including those being deleted, than desired. */
+/** Returns the ScalingDown condition: True while `current` is greater than `desired`, Unknown if `machines` or `desired` is `undefined`. */
 export function scalingDownCondition(
   { current, desired }: Scaling,
   machines: readonly Machine[] | undefined,
@@ -130,14 +132,14 @@ export function missingTemplates(kinds: readonly string[]): string {
   return `${kinds.join(' and ')} ${kinds.length === 1 ? 'does' : 'do'} not exist`
 }
 
-/** Returns a text with the Machines whose deletion takes long, and with likely causes; empty when there are no such Machines. */
+/** Returns a text with the Machines whose deletion takes long, and with known likely causes; empty when there are no such Machines. */
 export function longDeletion(machines: readonly Machine[], now: number): string {
   const longDeleting = machines.filter(({ metadata }) => now - deletedAt(metadata) > LongDeletion)
   if (longDeleting.length === 0) return ''
   return `${nameList(longDeleting)} in deletion since more than 15m${drainDelayText(longDeleting, now)}`
 }
 
-/** Returns the time after `now` at which the report on these Machines changes without a watch event; `undefined` if there is none. */
+/** Returns the next time after `now` at which a deletion becomes long, or the grace period for UpToDate ends; `undefined` if there is none. */
 export function nextReport(machines: readonly Machine[], now: number): number | undefined {
   const moments = machines.flatMap((machine) => [
     // `Math.min` limits the delay when the clock was set back.

@@ -36,7 +36,7 @@ import {
 } from './upgrade/upgrade.ts'
 import { isUpgradeDue, lowestVersion, type UpgradePlan, upgradePlan } from './upgrade/upgrade-plan.ts'
 
-/** Versions of control plane and workers after this reconcile. */
+/** Versions of control plane and workers after this reconcile, with the facts and the plan on which they are based. */
 export interface VersionDecision {
   readonly facts: UpgradeFacts
   readonly plan: UpgradePlan
@@ -82,7 +82,8 @@ export async function decideVersions(
     const { hook } = controlPlane
     const result = await withErrorContext(ErrorPrefix, () => callUpgradeHook(scope, hook, facts))
     // The upgrade has begun once a handler of BeforeClusterUpgrade has allowed it or, without such a handler, once BeforeControlPlaneUpgrade
-    // blocks or fails. The pending hook AfterClusterUpgrade records this, so that BeforeClusterUpgrade is not called again.
+    // blocks or fails. The pending hook AfterClusterUpgrade records this, so that BeforeClusterUpgrade is not called again. If no hook call
+    // has recorded it, `reconcile.ts` adds the pending hook before it writes the next version of the control plane.
     const hasBegun =
       (hook === 'BeforeClusterUpgrade' && result.kind === 'proceed' && result.called) ||
       (hook === 'BeforeControlPlaneUpgrade' && result.kind !== 'proceed')
@@ -99,7 +100,10 @@ const withObjectNames = (versions: readonly WorkerVersion[], objects: CurrentWor
 
 type CurrentWorkers = CurrentState['machineDeployments'] | CurrentState['machinePools']
 
-/** Upstream's error prefix: upstream calls the hooks of an upgrade while it computes the version of the control plane. */
+/**
+ * Upstream's error prefix: upstream calls the hooks of an upgrade, except AfterClusterUpgrade, while it computes the version of the control
+ * plane.
+ */
 const ErrorPrefix = 'failed to compute ControlPlane: failed to compute version of ControlPlane'
 
 /**
@@ -145,7 +149,10 @@ export async function callUpgradeHook(
 
 const isStepHook = (hook: UpgradeHook): boolean => (stepHooks as readonly string[]).includes(hook)
 
-/** Returns the steps of the upgrade from the class or from its extension. The extension is called only when an upgrade is due. */
+/**
+ * Returns the steps of the upgrade. If the class refers to an extension for this, the extension plans the steps; it is called only when an
+ * upgrade is due.
+ */
 async function planOf(
   scope: TopologyScope,
   cluster: Cluster,
@@ -174,7 +181,7 @@ const topologyVersions = (cluster: Cluster, { controlPlane, machineDeployments, 
   ),
 })
 
-/** @throws TerminalError when a user has removed the version */
+/** Returns the version in the spec of the control plane. @throws TerminalError when it is missing, for example after a user has removed it */
 function versionOf({ object, contract }: NonNullable<CurrentState['controlPlane']>): string {
   const version = readField(object, ControlPlaneContract.version, contract)
   if (version !== undefined) return version

@@ -15,7 +15,7 @@ import { jsonLogger } from './json-log.ts'
 import { type RunningExtension, startExtension } from './run-extension.ts'
 
 describe('the command line', () => {
-  it("has upstream's defaults", () => {
+  it('has defaults, which are those of upstream for flags that upstream has', () => {
     expect(parseExtensionFlags([])).toEqual({
       host: '',
       port: 9443,
@@ -179,7 +179,7 @@ describe('a running extension', () => {
     expect((await get(`${metricsURL}/metrics`)).status).toBe(200)
   })
 
-  it('presents a replaced certificate on both ports', async () => {
+  it('presents a replaced certificate on the ports of hooks and metrics', async () => {
     await certify('first')
     const { promise: reload, resolve: recordReload } = Promise.withResolvers<void>()
     const log: Logger = { ...silent, info: (message) => message.startsWith('Reloaded') && recordReload(), child: () => log }
@@ -191,7 +191,7 @@ describe('a running extension', () => {
     expect(await presented(metricsURL!)).toBe('second')
   })
 
-  it('requires client certificates for hooks with --webhook-client-ca-name, but not for metrics', async () => {
+  it('with --webhook-client-ca-name, requires client certificates for hooks, but not for metrics', async () => {
     await certify('x')
     writeFileSync(join(folder, 'ca.crt'), authority.certificate)
     const { address, metricsURL } = await start(['--webhook-client-ca-name', 'ca.crt'])
@@ -253,7 +253,7 @@ describe('a running extension', () => {
     expect(running.healthURL).toBeUndefined()
   })
 
-  it('names the port that is in use', async () => {
+  it('makes the start of a second one at the same port fail, with an error that names the port', async () => {
     await certify('x')
     const { healthURL } = await start()
     const usedPort = new URL(healthURL!).port

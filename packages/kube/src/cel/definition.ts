@@ -1,6 +1,6 @@
 /**
  * Validates the rules (`x-kubernetes-validations`) in the schemas of CustomResourceDefinitions and ClusterClass variables: their form,
- * compilation and estimated cost.
+ * compilation and estimated cost. Also validates the default values by the rules.
  * Upstream: apiextensions-apiserver pkg/apis/apiextensions/validation, v0.36.
  */
 import { type FieldError, forbidden, invalid, notSupported, required } from '../errors.ts'
@@ -23,7 +23,7 @@ export interface RulesContext {
   readonly isUnchanged?: boolean
 }
 
-/** Validation errors of the rules of a schema and all schemas within it. */
+/** Returns the validation errors of the rules of a schema and all schemas within it, and of default values that violate rules. */
 export function ruleErrors(schema: JSONSchema, context: RulesContext): FieldError[] {
   const findings: Findings = { form: [], rules: [], costs: [] }
   checkAllRules(schema, { ...context, uncorrelatable: undefined, occurrences: 1 }, findings)
@@ -63,7 +63,7 @@ interface SchemaContext extends RulesContext {
    * a ClusterClass variable, the path of the items of this list. `undefined` without such a list.
    */
   readonly uncorrelatable: string | undefined
-  /** Maximum number of values of this schema in one object; `undefined` when the schemas around it set no limit. */
+  /** Maximum number of values of this schema in one object; `undefined` when a list or map around it has no limit. */
   readonly occurrences: number | undefined
 }
 

@@ -121,7 +121,7 @@ function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
   }
 }
 
-/** Returns a period of validity in whole seconds, the resolution of certificates. */
+/** Returns a period of validity in milliseconds since the epoch, rounded down to whole seconds, the resolution of certificates. */
 const period = (clock: Clock, validity: number, backdate = Math.min(day, validity / 10)) => ({
   from: Math.floor((clock.now() - backdate) / 1000) * 1000,
   until: Math.floor((clock.now() + validity) / 1000) * 1000,

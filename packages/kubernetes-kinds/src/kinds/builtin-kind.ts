@@ -1,6 +1,6 @@
 /**
- * Declares built-in kinds. Names, scope, verbs, subresources and schemas come from the catalog (`catalog.ts`); a declaration adds the
- * behaviour that only code can express. Each group version has a table of declarations by resource, and
+ * Declares built-in kinds. Names, scope, verbs, subresources and most schemas come from the catalog (`catalog.ts`); a declaration adds what
+ * the catalog does not contain, such as functions. Each group version has a table of declarations by resource, and
  * `builtin-resources.ts` joins the tables.
  */
 import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObject } from '@capstan/kube'
@@ -8,8 +8,8 @@ import type { PrinterColumn, Strategy } from '@capstan/apiserver/kinds'
 
 /**
  * Declaration of a kind: its strategy, and data about the resource that the catalog does not contain. `T` is the type of
- * decoded objects, in which every struct that is not a pointer in Go, and every scalar that Go's encoder does not omit, is
- * present.
+ * decoded objects. Unless the declaration replaces the schema, every struct that is not a pointer in Go, and every scalar that Go's encoder
+ * does not omit, is present in them.
  */
 export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameProblems' | 'normalize'> {
   /** Validates a name and returns error messages; default: names are DNS subdomains. */
@@ -18,9 +18,9 @@ export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameP
   readonly selectableFields?: { readonly [field: string]: (object: UnknownObject) => string }
   /** Returns the error text for an unsupported field selector; default: upstream's usual text. */
   readonly unknownFieldSelector?: (field: string) => string
-  /** Columns of `kubectl get`; default: name and age. */
+  /** Columns of `kubectl get`; default: name and creation time. */
   readonly columns?: readonly PrinterColumn[]
-  /** Sort order of tables; default: by name. */
+  /** Sort order of tables; default: the order of lists. */
   readonly order?: (a: UnknownObject, b: UnknownObject) => number
   /**
    * Group version under which the objects are stored, when another group or version serves the same objects (Events,

@@ -259,8 +259,9 @@ async function classChangeErrors(
 }
 
 /**
- * Returns an error for a lower version, for an upgrade by two or more minor versions if the class plans no such upgrade, and, as upstream,
- * for a change before the previous upgrade is complete.
+ * Returns an error for a lower version, for an upgrade by two or more minor versions if the class has neither `kubernetesVersions` nor an
+ * extension that plans upgrades, and for a change before the previous upgrade is complete. As upstream, the comparison of the versions
+ * ignores pre-releases.
  */
 async function versionChangeErrors(
   cluster: Cluster,
@@ -334,7 +335,7 @@ async function controlPlaneOf({ metadata, spec }: Cluster, reader: Reader): Prom
   throw new Error(`failed to retrieve ${ref.kind} ${namespace}/${ref.name}: ${missing}`)
 }
 
-/** @throws Error that names the MachineDeployments that have not reached the Cluster's previous version */
+/** @throws Error that names the MachineDeployments that have not completed the upgrade to the Cluster's previous version */
 async function checkMachineDeployments(old: Cluster, oldVersion: SemVer, reader: Reader): Promise<void> {
   const upgrading: string[] = []
   for (const deployment of (await reader.list(MachineDeployment, topologyOwned(old))).items) {
@@ -344,7 +345,7 @@ async function checkMachineDeployments(old: Cluster, oldVersion: SemVer, reader:
   throwUpgrading('MachineDeployments', upgrading)
 }
 
-/** @throws Error that names the MachinePools that have not reached the Cluster's previous version */
+/** @throws Error that names the MachinePools that have not completed the upgrade to the Cluster's previous version */
 async function checkMachinePools(old: Cluster, oldVersion: SemVer, reader: Reader): Promise<void> {
   const { items } = await reader.list(MachinePool, topologyOwned(old))
   const upgrading = items.filter((pool) => !hasVersion(pool, oldVersion) || isUpgradingNodes(pool))

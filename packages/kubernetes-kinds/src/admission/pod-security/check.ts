@@ -1,4 +1,4 @@
-/** Types of checks, and functions with which a check reports the parts of a pod that violate it. */
+/** Types of checks, and functions that checks share: to find and format the parts of a pod that violate a rule, and to skip rules. */
 import type { PodSpec, PodSecurityContext, SecurityContext } from '../../kinds/schemas/types.ts'
 import { containersOf } from '../../kinds/pod/defaults.ts'
 
@@ -34,13 +34,14 @@ export const plural = (word: string, { length }: readonly unknown[]): string => 
 /** Formats names of containers: `container "a"` or `containers "a", "b"`. */
 export const containerList = (names: readonly string[]): string => `${plural('container', names)} ${quoted(names)}`
 
-/** Sorts texts and removes duplicates. */
+/** Returns the texts, sorted and without duplicates. */
 export const sorted = (texts: Iterable<string>): string[] => [...new Set(texts)].sort()
 
 /** Values in the security contexts of a pod and its containers that violate a rule, and containers without a value. */
 export interface Settings<T> {
   /** Parts of the pod with invalid values: `pod`, then one text for all containers, such as `containers "a", "b"`. */
   readonly violators: readonly string[]
+  /** The invalid values, that of the pod first. */
   readonly values: readonly T[]
   /** Names of the containers without a value; empty if the pod has a valid value. */
   readonly unset: readonly string[]

@@ -1,4 +1,4 @@
-/** Validates HorizontalPodAutoscalers. Upstream: pkg/apis/autoscaling/validation, v1.36. */
+/** Validates the specs of HorizontalPodAutoscalers. Upstream: pkg/apis/autoscaling/validation, v1.36. */
 import {
   appendAll,
   type FieldError,

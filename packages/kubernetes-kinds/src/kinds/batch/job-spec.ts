@@ -16,6 +16,7 @@ import type {
 import { countIndexes } from './indexes.ts'
 
 const MaxParallelismIndexed = 100_000
+const MaxFailedIndexes = 100_000
 /** Jobs with backoffLimitPerIndex and more completions than this have lower limits for parallelism and failed indexes. */
 const ManyCompletions = 100_000
 const MaxParallelismForManyCompletions = 10_000
@@ -82,8 +83,8 @@ function indexedErrors(
     if (completions !== undefined && maxFailedIndexes > completions) {
       addLimitError('maxFailedIndexes', maxFailedIndexes, 'must be less than or equal to completions')
     }
-    if (maxFailedIndexes > MaxParallelismIndexed) {
-      addLimitError('maxFailedIndexes', maxFailedIndexes, `must be less than or equal to ${MaxParallelismIndexed}`)
+    if (maxFailedIndexes > MaxFailedIndexes) {
+      addLimitError('maxFailedIndexes', maxFailedIndexes, `must be less than or equal to ${MaxFailedIndexes}`)
     }
   }
   if ((completions ?? 0) <= ManyCompletions || backoffLimitPerIndex === undefined) return errors

@@ -103,7 +103,7 @@ function duration(job: UnknownObject, now: number): string {
   return start === '' ? '' : humanDuration((end === '' ? now : Date.parse(end)) - Date.parse(start))
 }
 
-/** Returns errors for labels and a selector that differ from the generated ones. */
+/** Returns errors for missing or wrong generated labels of the template, and for a selector that does not match the generated labels. */
 function generatedErrors({ metadata, spec }: Job): FieldError[] {
   const { selector, template } = spec
   if (spec.manualSelector || !selector) return []
@@ -166,8 +166,8 @@ function completionErrors(spec: JobSpec, old: JobSpec): FieldError[] {
 }
 
 /**
- * Returns the part of a template that an update must not change. `isMutable`: the job is suspended and has not started, so the
- * metadata, node selector, node affinity, tolerations, scheduling gates and resources of its pods may change.
+ * Returns the part of a template that an update must not change. `isMutable`: the job is suspended, has not started and has no active pods,
+ * so the metadata, node selector, node affinity, tolerations, scheduling gates and resources of its pods may change.
  */
 function comparable(template: PodTemplateSpec, isMutable: boolean): object {
   if (!isMutable) return template

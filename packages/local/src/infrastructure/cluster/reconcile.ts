@@ -109,8 +109,8 @@ export function provision(
 }
 
 /**
- * Removes the workload API server and its data when no LocalMachine of the cluster exists and the simulated deletion of the infrastructure
- * has succeeded.
+ * Removes the workload API server, and then the finalizer, when no LocalMachine of the cluster exists and the simulated deletion of the
+ * infrastructure has succeeded.
  */
 async function remove(
   object: LocalCluster,
