@@ -20,7 +20,7 @@ const requiredPackages = ['buildah', 'runc', 'mmdebstrap']
 const basePackages = ['libc6', 'libstdc++6', 'libgcc-s1']
 const Debian = 'bookworm'
 
-/** Returns the path of the base image, a tar archive, which is created once per machine. */
+/** Returns the path of the base image, a tar archive, which is created once per machine and architecture. */
 const baseRootOf = (architecture: Architecture): string =>
   join(
     process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools'),
@@ -29,7 +29,8 @@ const baseRootOf = (architecture: Architecture): string =>
   )
 
 /**
- * Installs missing packages, creates the base images and downloads Node. Needs a network.
+ * Installs missing packages, creates missing base images, and downloads Node for architectures without an installed Node. Each of these
+ * needs a network.
  *
  * @throws CannotRun that names the missing packages, if they cannot be installed
  */
@@ -107,12 +108,12 @@ export async function buildImage(folder: string, version: string, architecture: 
     return stdout.trim()
   }
   mkdirSync(folder, { recursive: true })
-  const base = 'localhost/capstan-base'
+  const baseImage = 'localhost/capstan-base'
   const image = 'localhost/capstan'
   const container = await buildah('from', 'scratch')
   await buildah('config', `--arch=${architecture}`, container)
   await buildah('add', '--quiet', container, baseRootOf(architecture), '/')
-  await buildah('commit', '--quiet', '--rm', container, base)
+  await buildah('commit', '--quiet', '--rm', container, baseImage)
 
   const context = join(folder, 'context')
   await imageContext(context, [architecture])
@@ -121,7 +122,7 @@ export async function buildImage(folder: string, version: string, architecture: 
     '--quiet',
     '--isolation=chroot',
     `--platform=linux/${architecture}`,
-    `--build-arg=BASE=${base}`,
+    `--build-arg=BASE=${baseImage}`,
     `--build-arg=VERSION=${version}`,
     '--build-arg=REVISION=test',
     `--file=${join(root, 'image', 'Dockerfile')}`,

@@ -46,7 +46,7 @@ describe('the chosen contract version', () => {
     const result = xrayOf({ spec: { providerID: 'x' } }, { labels: { 'cluster.x-k8s.io/provider': 'x' } })
     expect(result.contractVersion).toBeUndefined()
     expect(result.reason).toMatch(/^cannot find any versions matching contract versions/)
-    expect(row(result, 'providerID').conclusion).toBe('core reads nothing: no contract version')
+    expect(new Set(result.rows.map(({ conclusion }) => conclusion))).toEqual(new Set(['core reads nothing: no contract version']))
   })
 
   test('has a reason that names the API version if it is not served', () => {
@@ -100,13 +100,13 @@ test.each([
   expect(row(result, name)).toMatchObject({ conclusion, isPending: true })
 })
 
-test('no field is copied without an owner', () => {
+test('reports that providerID is not copied without an owner', () => {
   expect(row(xrayOf({ spec: { providerID: 'x' } }), 'providerID').conclusion).toBe(
     'no owner: not copied to Machine.spec.providerID',
   )
 })
 
-test('finds the copy of dataSecretName in the MachinePool, and expects a copy of failureReason even before the Secret is created', () => {
+test('finds the copy of dataSecretName in the MachinePool, and expects a copy of failureReason even while status.ready is false', () => {
   const bootstrap = { dataSecretName: 's' }
   const owner = {
     apiVersion: '',
@@ -123,7 +123,7 @@ test('finds the copy of dataSecretName in the MachinePool, and expects a copy of
   )
 })
 
-test('expects a copy of providerIDList when a pool reports only status.ready', () => {
+test('expects a copy of providerIDList when a pool reports status.ready without status.initialization', () => {
   const owner = { apiVersion: '', kind: 'MachinePool', metadata: meta('m') } as KubeObject
   const result = xrayOf({ spec: { providerIDList: ['a'] }, status: { ready: true } }, { owner, kind: LocalMachinePool })
   expect(row(result, 'providerIDList').conclusion).toBe('MachinePool.spec.providerIDList is absent: not copied')

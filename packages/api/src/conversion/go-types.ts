@@ -16,10 +16,11 @@ export interface GoField {
   readonly omitsEmpty: boolean
   /** `omitzero`: zero structs and times are omitted as well. */
   readonly omitsZero: boolean
+  /** Whether the schema requires the field. False for fields of types that only v1beta2 uses. */
   readonly required: boolean
-  /** In older versions, schema keywords that do not follow from the type; keywords of list items and map values are under `[]`. */
+  /** In versions before v1beta2, schema keywords that do not follow from the type; keywords of list items and map values are under `[]`. */
   readonly keywords?: JSONSchema & { '[]'?: JSONSchema }
-  /** In older versions, the whole schema, if it does not follow from the type. */
+  /** In versions before v1beta2, the whole schema, if it contradicts the type. */
   readonly schema?: JSONSchema
 }
 
@@ -45,7 +46,7 @@ function parseTypes(text: string): Map<string, readonly GoField[]> {
   return parsed
 }
 
-/** Parses a line of `recordedTypes`, which describes the format. */
+/** Parses the line of a field in `recordedTypes`. The doc comment of `recordedTypes` describes the format. */
 function parseField(line: string): GoField {
   const [name = '', type = '', flags = ''] = line.split(' ', 3)
   const rest = line.slice(name.length + type.length + flags.length + 3)

@@ -1,6 +1,6 @@
 /**
- * State of one store on disk: objects by key, the newest revision, and the recent changes. It is read from a checkpoint and the logs after
- * the checkpoint; the journal then applies each new change to it.
+ * State of one store on disk: objects by key, the newest revision, and the recent changes. It is read from a checkpoint, if one
+ * exists, and the later logs; the journal then applies each new change to it.
  */
 import type { KubeObject } from '@capstan/kube'
 import { type ObjectEncoding, plainObjects, jsonOf } from './packed.ts'

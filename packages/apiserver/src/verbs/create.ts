@@ -19,7 +19,7 @@ import { draftFor, store, type Write } from './write.ts'
 
 /** Maximum length of a generated name without its suffix. Upstream: MaxGeneratedNameLength. */
 const MaxPrefix = 58
-/** Number of generated names that are tried. Upstream: maxNameGenerationCreateAttempts. */
+/** Maximum number of generated names that are tried. Upstream: maxNameGenerationCreateAttempts. */
 const NameAttempts = 8
 
 export async function create(server: ServerContext, context: RequestContext): Promise<KubeObject> {
@@ -46,7 +46,7 @@ export async function createDecoded(
     manageFields: track,
     check: (named) => checkNew(server, context, named),
   }
-  // As upstream, the name is generated and the uid is set after mutating admission: mutating webhooks see the object without them.
+  // As upstream, a name is generated, and the server sets the uid, only after mutating admission.
   const drafted = await draftFor(server, context, write)
 
   const prefix = drafted.metadata.name ? undefined : drafted.metadata.generateName

@@ -6,7 +6,7 @@ import { merged } from '@capstan/kube'
 import { LineCounter, parseAllDocuments } from 'yaml'
 import { UsageError } from '../io.ts'
 
-/** Limit of the total size of manifests, and of Markdown files, in bytes. Components files of providers have a few megabytes. */
+/** Limit of the total size of manifests, and of Markdown files, in bytes. Components files of providers have at most a few megabytes. */
 export const MaxBytes = 32 * 1024 * 1024
 const MaxFiles = 5_000
 
@@ -21,10 +21,11 @@ export interface ReadManifests {
 
 /**
  * Reads a file, or every YAML file and every JSON file with Kubernetes objects below a folder. Skips the folders node_modules, vendor,
- * .git and testdata.
+ * .git and testdata. Applies the kustomizations of a folder. The result contains no kustomizations, none of their patches, and each
+ * CustomResourceDefinition once.
  *
- * @throws UsageError when the path does not exist, the files exceed a limit, or a file is not YAML. In a folder, the latter is an error
- * only for a file with a CustomResourceDefinition.
+ * @throws UsageError when the path does not exist, the files exceed a limit, or a file is not YAML. In a folder, a file that is not YAML is
+ * an error only if it contains a CustomResourceDefinition.
  */
 export function readManifests(path: string): ReadManifests {
   const isFolder = stat(path).isDirectory()
@@ -107,14 +108,14 @@ const isKustomization = (file: string): boolean => kustomizationNames.has(file.s
 const strings = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : []
 
-/** Returns the paths of the patch files that a kustomization names. */
+/** Returns the paths of the patch files that a kustomization names in `patches` and `patchesStrategicMerge`. */
 function patchFiles(file: string, kustomization: Manifest['object']): string[] {
   const { patches, patchesStrategicMerge } = kustomization
   const paths = Array.isArray(patches) ? patches.map((patch) => record(patch).path) : []
   return strings([...paths, ...strings(patchesStrategicMerge)]).map((path) => resolve(dirname(file), path))
 }
 
-/** Returns the paths of all files that kustomizations use as patches. */
+/** Returns the paths of the patch files of all kustomizations (see `patchFiles`). */
 const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string> =>
   new Set(
     [...byFile].flatMap(([file, manifests]) =>
@@ -155,7 +156,7 @@ function applyPatches(manifest: Manifest, labels: Readonly<Record<string, unknow
   return { ...manifest, object: { ...manifest.object, metadata, spec } }
 }
 
-/** Removes duplicate CRDs: if a CRD is both in the sources and in a built file, keeps the copy with more labels. */
+/** Removes duplicate CRDs, such as those of a built file beside the sources. Keeps the copy with the most labels, or the first of these. */
 function withoutDuplicates(manifests: readonly Manifest[]): Manifest[] {
   const mostLabelled = new Map<string, Manifest>()
   for (const manifest of manifests.filter(isCrd)) {

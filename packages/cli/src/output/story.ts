@@ -1,4 +1,4 @@
-/** Prints the events of a management cluster: as plain lines, as JSON lines, or on a terminal with one live line per cluster. */
+/** Prints the events of a management cluster: as plain lines, as JSON lines, or on a terminal above live lines, one per cluster if they fit. */
 import { largest, shortened } from '@capstan/kube'
 import type { Clock, Timer } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
@@ -63,10 +63,10 @@ const jsonStory = (io: Io, startedAt: number): Story => ({
   end: doNothing,
 })
 
-/** Milliseconds between redraws. Intermediate states of a burst of changes are not drawn. */
+/** Milliseconds from a change to the redraw. Further changes in this time cause no further redraw. */
 const RedrawInterval = 50
 
-/** Prints events above one live line per cluster, which is redrawn in place. */
+/** Prints events above the lines of `liveLines`, which are redrawn in place. */
 function terminalStory(terminal: Terminal, clock: Clock): Story {
   const paint = painter(terminal)
   let liveSpans: readonly Span[][] = []

@@ -1,4 +1,7 @@
-/** Formats template values as Go's `%v`, Sprint and Sprintf do. Upstream: Go's fmt package, restricted to template values. */
+/**
+ * Formats template values as Go's `%v`, Sprint and Sprintf do, and checks the size of texts. Upstream: Go's fmt package, restricted to
+ * template values.
+ */
 import { quotedGoChar } from '@capstan/kube'
 import { byteLength, GoStruct, isMap, sortedKeys, typeName } from './value.ts'
 import type { Value } from './value.ts'
@@ -29,8 +32,8 @@ export function sprint(values: readonly Value[]): string {
 }
 
 /**
- * Formats a float64 in the shortest form that parses to the same value. Writes an exponent for absolute values below 1e-4 and from
- * 10^`exponentFrom` on; the default is that of `%v`.
+ * Formats a float64 in the shortest form that parses to the same value. Writes an exponent for absolute values from 10^`exponentFrom` on,
+ * and for those below 1e-4 except 0. The default of `exponentFrom` is that of `%v`.
  */
 export function floatText(value: number, exponentFrom = 6): string {
   if (Number.isNaN(value)) return 'NaN'
@@ -65,7 +68,10 @@ interface Directive {
 }
 
 const DirectivePattern = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]?)/gu
-/** Maximum width and precision of a directive; a larger one is reduced to this value, so that the text stays small. */
+/**
+ * Maximum width and precision of a directive; a larger one is reduced to this value, so that the text stays small. For floats, the maximum
+ * precision is 100, the limit of JavaScript.
+ */
 const WidestField = 10_000
 
 /**

@@ -38,7 +38,7 @@ describe('a template renders the text or fails with the error of Go 1.26', () =>
   })
 })
 
-describe('text functions return the results of sprig v3.3', () => {
+describe('a template with text functions renders the text or fails with the error of sprig v3.3', () => {
   const { data, cases } = recorded('sprig.jsonl')
   test.each(cases.map((testCase) => [testCase.template, testCase] as const))('%s', (_, { template, ...want }) => {
     expect(outcome(template, data, {})).toEqual(want)
@@ -48,7 +48,7 @@ describe('text functions return the results of sprig v3.3', () => {
 describe('an error contains', () => {
   test.each([
     [
-      'the line and column of the field',
+      'the line and column, as Go computes them',
       'a\n  {{ .x.y }}',
       'template: t:2:7: executing "t" at <.x.y>: map has no entry for key "x"',
     ],
@@ -122,7 +122,7 @@ test('regexQuoteMeta has no variant with the prefix must, as in sprig', () => {
   })
 })
 
-test('properties that JavaScript objects inherit are missing keys', () => {
+test('properties that JavaScript objects inherit are missing keys, but a key __proto__ of a map is found', () => {
   expect(
     outcome('{{ .constructor }} {{ .toString }} {{ hasKey . "__proto__" }} {{ (dict "__proto__" 1).__proto__ }}', {}, {}),
   ).toEqual({
@@ -130,7 +130,7 @@ test('properties that JavaScript objects inherit are missing keys', () => {
   })
 })
 
-test('functions that change a map do not change the data', () => {
+test('a function that changes a map does not change the data', () => {
   const data = Object.freeze({ labels: Object.freeze({ a: '1' }) })
   expect(outcome('{{ $_ := set .labels "b" "2" }}{{ .labels }}', data, {})).toEqual({ text: 'map[a:1 b:2]' })
   expect(data).toEqual({ labels: { a: '1' } })

@@ -38,7 +38,7 @@ export const node: MachinePhase = async (scope, io) => {
     status.nodeRef = { name: metadata.name }
     io.events.event(machine, 'Normal', 'SuccessfulSetNodeRef', metadata.name)
   }
-  if (nodeStatus?.nodeInfo) status.nodeInfo = { ...noNodeInfo, ...nodeStatus.nodeInfo }
+  if (nodeStatus?.nodeInfo) status.nodeInfo = { ...emptyNodeInfo, ...nodeStatus.nodeInfo }
 
   const infra = externalOf(scope.infrastructure)
   const patch = nodePatch(scope.node.node, {
@@ -61,7 +61,7 @@ export const node: MachinePhase = async (scope, io) => {
 }
 
 /** Missing nodeInfo fields default to the empty string: the Machine's schema requires every field. */
-const noNodeInfo: MachineNodeInfo = {
+const emptyNodeInfo: MachineNodeInfo = {
   architecture: '',
   bootID: '',
   containerRuntimeVersion: '',
@@ -106,8 +106,10 @@ export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | '
 }
 
 /**
- * Returns the NodeReady and NodeHealthy conditions. While the connection is not established yet, or has been down for less than the grace
- * period, leaves out conditions that the Machine already has, so that they keep their values. Pure.
+ * Returns the NodeReady and NodeHealthy conditions. In two cases, leaves out conditions that the Machine already has, so that they keep
+ * their values. Both require that the infrastructure is provisioned and the control plane is initialized. First case: no probe has
+ * succeeded, and fewer than `Timing.failuresToDisconnect` failures were counted. Second case: there is no connection, but the probes have
+ * not failed for longer than the grace period. Pure.
  */
 export function nodeConditions(report: NodeReport): NewCondition[] {
   const { machine, cluster, node, health, gracePeriod, now } = report
@@ -133,16 +135,17 @@ export function nodeConditions(report: NodeReport): NewCondition[] {
   if (health.lastProbeSuccess === undefined && health.consecutiveFailures < Timing.failuresToDisconnect) {
     return unlessReported(bothConditions('unknown', 'ConnectionDown', 'Remote connection not established yet'))
   }
-  const lastProbe = health.lastProbeSuccess === undefined ? '' : `Last successful probe at ${timestamp(health.lastProbeSuccess)}`
+  const lastProbeText =
+    health.lastProbeSuccess === undefined ? '' : `Last successful probe at ${timestamp(health.lastProbeSuccess)}`
   const initialized = Date.parse(getCondition(cluster, 'ControlPlaneInitialized')?.lastTransitionTime ?? '') || 0
   if (failsForLonger(health, gracePeriod, { now, since: initialized })) {
-    return bothConditions('unknown', 'ConnectionDown', lastProbe)
+    return bothConditions('unknown', 'ConnectionDown', lastProbeText)
   }
 
   const nodeName = machine.status?.nodeRef?.name
   switch (node.state) {
     case 'disconnected':
-      return unlessReported(bothConditions('unknown', 'ConnectionDown', lastProbe))
+      return unlessReported(bothConditions('unknown', 'ConnectionDown', lastProbeText))
     case 'unread':
       return bothConditions('unknown', 'InternalError', SeeLogs)
     case 'found':

@@ -38,7 +38,7 @@ export interface Target {
 /** Health of a Machine, with the conditions that report it in the v1beta2 and v1beta1 form. */
 export type Health =
   | { readonly kind: 'unhealthy' | 'healthy'; readonly condition: NewCondition; readonly legacy: NewLegacyCondition }
-  /** In `after` milliseconds the Machine is unhealthy, unless it, its Node or the Cluster changes. */
+  /** The Machine may become unhealthy without a further watch event. Its health must be determined again after `after` milliseconds. */
   | { readonly kind: 'pending'; readonly after: number }
   /** The health of the Machine cannot be determined. */
   | { readonly kind: 'unknown' }
@@ -104,7 +104,7 @@ function unhealthy(reason: Reason, messages: readonly string[]): Health {
 
 interface Problems {
   readonly messages: readonly string[]
-  /** Milliseconds after which the next problem will have occurred; Infinity when none is expected. */
+  /** Milliseconds after which the next problem may have occurred; Infinity when none is expected. */
   readonly after: number
 }
 
@@ -140,8 +140,9 @@ function nodeProblems({ machine, node }: Target, { spec }: MachineHealthCheck, c
 const TimeWithoutNode = seconds(15)
 
 /**
- * Returns the milliseconds until a Machine that is being deleted becomes unhealthy: `TimeWithoutNode` after it reported that its Node is
- * deleted, or from now if it has not reported this. Zero or less when the Machine is unhealthy.
+ * Returns the milliseconds until a Machine that is being deleted becomes unhealthy because its Node was deleted. If its condition NodeReady
+ * has the reason NodeDeleted, the Machine becomes unhealthy `TimeWithoutNode` after this condition became False, which may have happened
+ * before the deletion of the Node. Without this reason, returns `TimeWithoutNode`. Zero or less when the Machine is unhealthy.
  */
 function deletionTimeLeft(machine: Machine, now: number): number {
   const nodeReady = getCondition(machine, MachineConditions.NodeReady.type)

@@ -8,7 +8,7 @@ import { ordering, parseElement } from './path-element.ts'
 
 export type FieldsV1 = { [element: string]: unknown }
 
-// Caches, because the frozen entries of a stored object are decoded with every write of the object.
+// Caches, because the frozen entries of a stored object are decoded, and often encoded again, with every write of the object.
 const decoded = new WeakMap<object, FieldSet>()
 const encoded = new WeakMap<FieldSet, FieldsV1>()
 
@@ -68,7 +68,10 @@ const MaxRecentSets = 16
 /** Maximum number of nodes of a set in `recent`: sixteen sets of 200,000 fields would occupy hundreds of megabytes. */
 const MaxNodes = 2000
 
-/** Encodes a set as FieldsV1, with sorted elements. The result is frozen and cached. */
+/**
+ * Encodes a set as FieldsV1. The result is frozen and cached. Its elements are sorted, unless it is the frozen object from which the set was
+ * decoded.
+ */
 export function* encodeFields(set: FieldSet): Work<FieldsV1> {
   const cached = encoded.get(set)
   if (cached) return cached

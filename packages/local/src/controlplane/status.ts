@@ -22,8 +22,8 @@ type Status = NonNullable<LocalControlPlane['status']>
 
 /**
  * Returns replica counters, versions, selector and last remediation; for a hosted control plane, `externalManagedControlPlane`
- * and, once it is initialized, its version. `controlPlaneConditions` returns the conditions; the phases of the reconcile and
- * `reconcileObject` write the other status fields.
+ * and, once it is initialized, its version. `controlPlaneConditions` returns the conditions except Paused; the phases of the reconcile
+ * and `reconcileObject` write the other status fields.
  */
 export function controlPlaneCounters({ controlPlane, cluster, machines }: ControlPlaneScope): Partial<Status> {
   if (controlPlane.spec.hosted) {
@@ -208,12 +208,13 @@ export const isToBeRemediated = (machine: Machine): boolean =>
   isFalse(machine, 'HealthCheckSucceeded') && isFalse(machine, 'OwnerRemediated')
 
 function remediatingCondition({ machines }: ControlPlaneScope): NewCondition {
-  const unhealthy = machines.map(({ machine }) => machine).filter((machine) => isFalse(machine, 'HealthCheckSucceeded'))
-  const inProgress = unhealthy.filter(isToBeRemediated)
-  if (inProgress.length > 0) return Conditions.Remediating.true('Remediating', aggregate(inProgress, 'OwnerRemediated').message)
-  if (unhealthy.length === 0) return Conditions.Remediating.false('NotRemediating')
-  const names = shortList(unhealthy.map(({ metadata }) => metadata.name).sort(compareText), 3)
-  const subject = unhealthy.length === 1 ? `Machine ${names} is` : `Machines ${names} are`
+  const failing = machines.map(({ machine }) => machine).filter((machine) => isFalse(machine, 'HealthCheckSucceeded'))
+  const toBeRemediated = failing.filter(isToBeRemediated)
+  if (toBeRemediated.length > 0)
+    return Conditions.Remediating.true('Remediating', aggregate(toBeRemediated, 'OwnerRemediated').message)
+  if (failing.length === 0) return Conditions.Remediating.false('NotRemediating')
+  const names = shortList(failing.map(({ metadata }) => metadata.name).sort(compareText), 3)
+  const subject = failing.length === 1 ? `Machine ${names} is` : `Machines ${names} are`
   return Conditions.Remediating.false('NotRemediating', `${subject} not healthy (not to be remediated by LocalControlPlane)`)
 }
 
