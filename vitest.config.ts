@@ -3,12 +3,15 @@ import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Tests that start many programs or take long. `npm run interop -- programs` runs them, and `npm test` runs all others. */
+/**
+ * Tests that start many programs or take too long for `npm test`. `npm run interop -- programs` runs them, and `npm test` runs the other tests
+ * of the workspace.
+ */
 const programTests = '**/*.process.test.ts'
 const all = ['packages/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'interop/**/*.test.ts']
 const runsProgramTests = process.env.CAPSTAN_PROGRAMS === '1'
 
-/** Whether the tests of a file take long: those of whole environments and of the command. */
+/** Whether a file of `npm test` takes longer than most: tests of whole environments and of the command. */
 const isLong = ({ moduleId }: TestSpecification): boolean => /\.env\.test\.ts$|\/packages\/cli\//.test(moduleId)
 
 /** Runs long test files first, so that no core is idle at the end, even in a new clone, where vitest has no durations of earlier runs. */

@@ -82,8 +82,9 @@ async function lint(checks: Checks, tools: Tools, { name, path }: Tarball): Prom
 }
 
 /**
- * A user without the checkout. Commands run in a folder outside of the checkout unless `cwd` names another one, and their environment has
- * nothing from the checkout except Node.
+ * A user without the checkout. Commands run in a folder outside of the checkout unless `cwd` names another one. Their environment lacks
+ * KUBECONFIG and the variables of npm, Node (except `NODE_EXTRA_CA_CERTS`), vitest and Capstan. PATH begins with the folder of the running
+ * Node, and contains no other `node_modules` folder.
  */
 class ExternalUser {
   readonly #folder: string
@@ -197,7 +198,7 @@ async function testGlobalInstall(checks: Checks, user: ExternalUser): Promise<vo
 
 /**
  * Measures the milliseconds until `capstan apiserver` is ready, alternately with the installed command and with the command of the
- * checkout. The installed command must not be slower.
+ * checkout. The installed command must not be slower by more than the noise of a busy machine.
  */
 async function compareColdStarts(checks: Checks, user: ExternalUser, capstan: string): Promise<void> {
   const rounds = 5

@@ -87,7 +87,10 @@ async function clientCertificateFlags({ authority, folder }: RunningApiServer): 
   return [`--runtime-extension-client-cert-file=${files.certificate}`, `--runtime-extension-client-key-file=${files.key}`]
 }
 
-/** Runs the cases at the same time against one core, and returns their observations. `log` returns the core's log, printed if a case fails. */
+/**
+ * Runs the cases at the same time against one core, and returns their observations. `log` returns lines of the core's log, which are printed
+ * if a case fails.
+ */
 async function observeAll(
   coreName: string,
   apiServer: RunningApiServer,

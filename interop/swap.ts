@@ -97,7 +97,7 @@ export const swapSuite: Suite = {
   async run(options: SuiteOptions = {}) {
     const names = [...Object.keys(cells), ...Object.keys(takeOvers)]
     const chosen = chosenOf(names, options)
-    console.log(`${chosen.length} of ${names.length} cells: ${chosen.join(', ')}; --all runs all, --only TEXT some`)
+    console.log(`${chosen.length} of ${names.length} cells and cases: ${chosen.join(', ')}; --all runs all, --only TEXT some`)
     const outcome = { passed: 0, failed: 0 }
     const times = new Map<string, Times>()
     for (const name of chosen) {
@@ -186,7 +186,7 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
   }
   try {
     const chosen = components.filter(({ tool }) => cell.theirs.includes(tool))
-    // The manager of core starts first: it installs core's kinds, without which upstream's providers do not start.
+    // The manager of core starts first. Core's kinds are installed with it, and upstream's providers do not start without them.
     if (cell.ours.includes('core')) await startOurs()
     if (chosen.length > 0) running.theirs = await startManagers(apiServer, progress, { components: chosen })
     if (!cell.ours.includes('core')) await startOurs()
@@ -207,13 +207,14 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
     }
     await createClass(context)
     const before = await inventory(context)
-    // capd is not killed, because upstream's in-memory machines exist only in its memory. All other processes are killed, also etcd.
+    // capd is not killed, because upstream's in-memory machines exist only in its memory. All other managers and all processes of the API
+    // server are killed, also etcd.
     const restartAll = async () => {
       await running.ours!.kill()
       await apiServer.restartAll()
       await running.theirs?.restart(cell.theirs.filter((tool) => tool !== 'capd'))
       await startOurs()
-      progress(`every process killed and started again${cell.theirs.includes('capd') ? ', except capd' : ''}`)
+      progress(`managers and API server killed and started again${cell.theirs.includes('capd') ? ', except capd' : ''}`)
     }
     const desiredStateOf = (name: ClusterName, size: Size, version: string): DesiredState => {
       const { pool, ...others } = size

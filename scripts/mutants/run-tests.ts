@@ -121,9 +121,9 @@ async function runMutants({ mutants, results }: Extract<Task, { kind: 'mutants' 
   for (const mutant of mutants) {
     report({ id: mutant.id, state: 'started' })
     const started = performance.now()
-    const before = current?.file
+    const previousFile = current?.file
     current = mutant
-    for (const file of new Set([before, mutant.file])) if (file !== undefined) vitest.invalidateFile(`${root}${file}`)
+    for (const file of new Set([previousFile, mutant.file])) if (file !== undefined) vitest.invalidateFile(`${root}${file}`)
     reporter.failure = undefined
     const chosen = mutant.tests.flatMap((test) => specifications.get(test) ?? [])
     await vitest.runTestSpecifications(chosen, false)

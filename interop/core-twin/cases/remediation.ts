@@ -29,7 +29,7 @@ const counts = (deleting: number, reason: string, withReason: number) => (object
  * Returns fields that set the prefix of the names of new Machines. Messages list Machines in the order of their names, so Machines with
  * different prefixes are listed in the same order on both sides.
  */
-const named = (prefix: string) => ({ machineNaming: { template: `${prefix}-{{ .random }}` } })
+const machineNaming = (prefix: string) => ({ machineNaming: { template: `${prefix}-{{ .random }}` } })
 
 const paused = (isPaused: boolean) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': isPaused ? '' : null } } })
 
@@ -58,12 +58,12 @@ async function createUnhealthyMachines(
     machineDeployment('md', {
       replicas: 1,
       ...(maxInFlight === undefined ? {} : { remediation: { maxInFlight } }),
-      ...named('a'),
+      ...machineNaming('a'),
     }),
   )
   await twin.settle('one Machine runs', (objects) => machinesIn(objects).length === 1)
   await twin.patch(Machine, byName(0), labels('oldest'))
-  await twin.patch(MachineDeployment, 'md', { spec: { replicas, ...named('b') } })
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas, ...machineNaming('b') } })
   await twin.settle('all Machines run', (objects) => machinesIn(objects).length === replicas)
   await twin.create(MachineHealthCheck, healthCheck(ofDeployment) as never)
   await twin.patch(MachineSet, byName(0), paused(true))
@@ -184,10 +184,10 @@ const recovers: Case = async (twin) => {
 const duringRollout: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
-  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2, ...named('a') }))
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2, ...machineNaming('a') }))
   await twin.settle('two Machines run')
   await twin.setReports({ machine: noReport })
-  await twin.patch(MachineDeployment, 'md', { spec: { ...version('v1.35.1'), ...named('b') } })
+  await twin.patch(MachineDeployment, 'md', { spec: { ...version('v1.35.1'), ...machineNaming('b') } })
   await twin.settle('the new Machine is not provisioned', (objects) => machinesIn(objects).length === 3)
   const unhealthyNodeConditions = [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }]
   await twin.create(

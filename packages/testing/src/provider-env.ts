@@ -57,8 +57,8 @@ export interface ProviderEnvOptions {
   /** Wraps the transport between the provider and the API server. */
   readonly between?: (transport: Transport) => Transport
   /**
-   * Contract version of the installed kinds, default: v1beta2. With v1beta1, the provider still uses the fields of v1beta2: its requests and
-   * their responses are converted.
+   * Contract version that the provider's kinds are installed with; default: v1beta2. With v1beta1, the provider still uses the fields of
+   * v1beta2: its requests and their responses are converted.
    */
   readonly contract?: ContractVersion
 }

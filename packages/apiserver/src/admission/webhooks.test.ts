@@ -183,7 +183,7 @@ describe('a mutating webhook', () => {
     expect(await rejection(change)).toBe('400 BadRequest: the name of the object (b) does not match the name on the URL (a)')
   })
 
-  test('is called in the order of configuration names, with the changes of earlier webhooks', async () => {
+  test('is called after those whose configurations have an alphabetically earlier name, and receives their changes', async () => {
     const append = (letter: string) => (received: Received) =>
       patch({ op: 'add', path: '/spec/color', value: `${received.request.object.spec.color ?? ''}${letter}` })
     await hooks.add('mutating', 'b', append('b'))
@@ -371,15 +371,16 @@ describe('a webhook', () => {
   })
 
   // Upstream: VerifyAdmissionResponse in k8s.io/apiserver, pkg/admission/plugin/webhook/request.
-  test.each([undefined, 'JSONPatch', 'Merge'])(
-    'with version v1beta1 may return a JSON patch with the type %s',
-    async (patchType) => {
-      const operations = writeJSON([{ op: 'add', path: '/spec/color', value: 'red' }])
-      const response = { allowed: true, patchType, patch: Buffer.from(operations).toString('base64') }
-      await hooks.add('mutating', 'mut', () => ({ raw: { response } }), { admissionReviewVersions: ['v1beta1'] })
-      expect((await create()).spec.color).toBe('red')
-    },
-  )
+  test.each([
+    ['without a type', undefined],
+    ['with the type JSONPatch', 'JSONPatch'],
+    ['with the type Merge', 'Merge'],
+  ])('with version v1beta1 may return a JSON patch %s', async (_, patchType) => {
+    const operations = writeJSON([{ op: 'add', path: '/spec/color', value: 'red' }])
+    const response = { allowed: true, patchType, patch: Buffer.from(operations).toString('base64') }
+    await hooks.add('mutating', 'mut', () => ({ raw: { response } }), { admissionReviewVersions: ['v1beta1'] })
+    expect((await create()).spec.color).toBe('red')
+  })
 
   test.each<[title: string, reply: () => Reply, text: string]>([
     [
@@ -494,7 +495,7 @@ describe('a webhook', () => {
       'validation failed due to running out of cost budget',
     ],
     ['about the namespace of the request', 'has(request.namespace) && request.namespace == "default"', {}, 'denied the request'],
-    ['about another namespace of the request', 'request.namespace == "elsewhere"', {}, 'accepted'],
+    ['that names a namespace other than that of the request', 'request.namespace == "elsewhere"', {}, 'accepted'],
     ['about the operation', 'request.operation == "CREATE" && oldObject == null', {}, 'denied the request'],
     [
       'that fails',

@@ -83,11 +83,12 @@ describe('background deletion', () => {
     expect(await orAbsent(t.client.get(Node, { name: 'owned' }))).toBeDefined()
   })
 
-  test('a dependent with a finalizer is marked as deleted, and stays until the finalizer is removed', async () => {
+  test('a dependent with a finalizer gets a deletionTimestamp, and stays until the finalizer is removed', async () => {
     const owner = await make('owner')
     await make('child', [{ of: owner }], { finalizers: ['example.com/hold'] })
     await t.client.delete(ConfigMap, at('owner'))
     expect(await remainingNames()).toBe('child')
+    expect((await t.client.get(ConfigMap, at('child'))).metadata.deletionTimestamp).toBeDefined()
     await removeFinalizers('child')
     expect(await remainingNames()).toBe('')
   })

@@ -15,7 +15,7 @@ export interface BuiltinResources {
   schemas(names: Iterable<string>): ReadonlyMap<string, object>
   /** Reports whether a subresource opens a connection to a container, a node or a Service instead of reading or writing an object. */
   isConnection(subresource: string | undefined): boolean
-  /** Selects the priority level of a request. */
+  /** FlowSchemas that select the priority level of a request, and the resources that are served even when memory is nearly used up. */
   readonly flowTable: FlowTable
 }
 

@@ -68,9 +68,9 @@ function contentLength(bytes: Buffer, at: number): number | undefined {
 }
 
 /**
- * Classifies a frame that cannot be read or has the wrong number. It is torn when no readable frame follows it, and either the file ends
- * before the frame does or a sector of the frame contains only zeros. In every other case it was completely written, and is damaged. A frame
- * with a damaged header counts as extending to the end of the file.
+ * Classifies a frame that cannot be read or has the wrong number. A frame that cannot be read is torn when no readable frame with a higher
+ * number follows it, and either the file ends before the frame does or a sector of the frame contains only zeros. Every other frame counts as
+ * completely written and damaged. A frame with a damaged header counts as extending to the end of the file.
  */
 function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | undefined): Ending {
   if (misplaced) return { kind: 'damaged', at, problem: `frame ${misplaced.number} is where frame ${number} belongs` }

@@ -12,7 +12,7 @@ const componentsFiles = ['infrastructure', 'bootstrap', 'control-plane', 'ipam']
 /** Matches the end of a release's URL, and captures the version. */
 const releaseUrl = /\/releases\/(?:tag|download)\/([^/]+)\/?$/
 
-/** Returns the version in the URL of a release or of one of its files; undefined for other URLs. */
+/** Returns the version in the URL of a release or of one of its files; `undefined` for a URL without such a version. */
 export const releaseOf = (url: string): string | undefined => /\/releases\/(?:tag|download)\/(v?\d+\.\d+[^/]*)/.exec(url)?.[1]
 
 /** Downloads one file; for a release, its components file and, if it exists, its metadata.yaml. @throws UsageError */
@@ -58,7 +58,7 @@ async function fetchFile(url: string): Promise<readonly Manifest[] | undefined> 
   return manifests
 }
 
-/** Returns why a request failed. `fetch` throws "fetch failed" or "terminated", with the actual error as the cause. */
+/** Returns why a request failed. If a connection fails, `fetch` throws "fetch failed" or "terminated", with the actual error as the cause. */
 function failureOf(err: unknown): string {
   if (err instanceof Error && err.name === 'TimeoutError') return `no complete response within ${timeLimit / 1000} s`
   const cause = err instanceof Error ? err.cause : undefined

@@ -49,7 +49,7 @@ export interface Observation {
 }
 
 export interface ProbeOptions {
-  /** Settings that are added to the fixtures; not to the additional requests. */
+  /** Settings that are added to the fixtures of handlers, but not to Discovery or to the additional requests. */
   readonly settings?: { readonly [name: string]: string }
   /** Requests in addition to the fixtures. Default: none. */
   readonly requests?: readonly CheckRequest[]
@@ -60,8 +60,8 @@ export interface ProbeOptions {
 export interface ProbeResults {
   readonly observations: readonly Observation[]
   /**
-   * Handlers, as `<hook> of <name>`, that were not called, because no valid request could be derived from the declaration of their
-   * hook.
+   * Handlers, as `<hook> of <name>`, that were not called: no valid request could be derived from the declaration of their hook, and no
+   * additional request was for them.
    */
   readonly uncalled: readonly string[]
 }
@@ -135,7 +135,7 @@ function casesOf({ handlers }: Extension, settings: ProbeOptions['settings'], re
   return [{ hook: Discovery, handler: '', from: 'the fixture', request: {} }, ...handlerCases]
 }
 
-/** Returns the fixture of a hook; an empty list if no valid request can be derived from its declaration. */
+/** Returns a list with the fixture of a hook; an empty list if no valid request can be derived from its declaration. */
 function fixturesOf(hook: Hook): object[] {
   try {
     return [fixture(hook) as object]

@@ -9,7 +9,10 @@ import { expressionName } from './schema-view.ts'
 
 /** Size limits of a value, and of the values inside it, by which the cost of an expression is estimated. */
 export interface DeclaredSize {
-  /** Maximum length of a string in bytes, of a list in items, or of a map in entries. 0 for keys of maps and for all other values. */
+  /**
+   * Maximum length of a string or an int-or-string in bytes, of a list in items, or of a map in entries. 0 for keys of maps and for all other
+   * values.
+   */
   readonly max: number
   /** Minimum length of a value in JSON. */
   readonly serialized: number

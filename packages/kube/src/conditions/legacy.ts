@@ -1,6 +1,6 @@
 /**
- * Conditions of v1beta1, which v1beta2 objects contain in `status.deprecated.v1beta1`. They have a severity, no observedGeneration, and
- * need no reason when True. Upstream: util/conditions/deprecated/v1beta1, v1.14.
+ * Conditions of v1beta1, which v1beta2 objects contain in `status.deprecated.v1beta1`. Unlike those of v1beta2, they may have a severity and
+ * lack a reason, and have no observedGeneration. Upstream: util/conditions/deprecated/v1beta1, v1.14.
  */
 import { smallest } from '../lists.ts'
 import { timestamp } from '../clock.ts'
@@ -147,7 +147,7 @@ const isCondition = (entry: Partial<LegacyCondition>): entry is LegacyCondition 
   entry.type !== undefined && entry.status !== undefined
 
 export interface LegacySummaryOptions {
-  /** Types to summarize if reported. The first type with the worst status gives reason and message. */
+  /** Types to summarize if reported. The first type whose condition has the worst rank (`rankOf`) gives reason and message. */
   readonly of: readonly string[]
   /**
    * Types to count as steps while no other type in `of` is reported: the message is then `1 of 2 completed`. A summary that is True has no

@@ -24,8 +24,8 @@ interface Setup {
 }
 
 /**
- * Creates a Cluster whose control plane Machines are remediated when their Node is not Ready for 30 s, or does not exist after a minute.
- * Advances the clock by a minute.
+ * Creates a Cluster whose control plane Machines are remediated when Ready of their Node is False for 30 s, or when the Node does not exist
+ * after a minute. Advances the clock by a minute.
  */
 async function createControlPlane({ replicas = 3, remediation }: Setup = {}): Promise<void> {
   env = await providerEnv({ ...localProvider(), contract: testContract() })

@@ -36,7 +36,7 @@ const decide = (fields: Partial<RemediationFacts>): string => {
   }
 }
 
-// Cases and texts: upstream's remediation_test.go, v1.14, where the kind is KubeadmControlPlane.
+// Most cases and all messages are from upstream's remediation_test.go, v1.14, where the kind is KubeadmControlPlane.
 describe('a remediation', () => {
   test.each<[string, Partial<RemediationFacts>, string]>([
     ['does nothing for healthy Machines', { machines: [aMachine('m1'), m2, m3] }, 'none'],

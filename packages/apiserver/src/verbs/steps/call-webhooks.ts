@@ -18,8 +18,8 @@ export interface AdmissionView {
 
 /**
  * Calls mutating webhooks. With a view, applies their patches to `object`.
- * @returns the draft to continue with: a new object when a webhook patched the object without a view, otherwise `object`
- * @throws StatusError when a webhook denies the request, or when a failure is not ignored (failurePolicy)
+ * @returns the draft to continue with: a new object when a webhook changed the object without a view, otherwise `object`
+ * @throws StatusError for example when a webhook denies the request, or when a failure is not ignored (failurePolicy)
  */
 export async function mutateWebhooks(
   { webhooks, clock }: ServerContext,
@@ -39,7 +39,7 @@ export async function mutateWebhooks(
 }
 
 /**
- * Calls validating policies and webhooks. @throws StatusError when one of them denies the request, or when a failure is not
+ * Calls validating policies and webhooks. @throws StatusError for example when one of them denies the request, or when a failure is not
  * ignored (failurePolicy)
  */
 export async function validateWebhooks(

@@ -203,7 +203,7 @@ async function syncReplicas(pool: LocalMachinePool, machinePool: MachinePool, io
 
 /**
  * Writes to the draft the fields of the contract that report machines (provider IDs, replicas, and the kind if core creates Machines), and
- * `status.instances`. Returns a requeue for delayed provider IDs.
+ * `status.instances`. Returns a requeue if provider IDs are delayed.
  */
 function reportMachines(pool: LocalMachinePool, machines: readonly LocalMachine[], now: number): Outcome {
   const { listDelay, ghosts = [] } = pool.spec?.simulated ?? {}
@@ -277,12 +277,12 @@ async function deleteLost(pool: LocalMachinePool, machines: readonly LocalMachin
 /** Deletes Machines without infrastructure. By the contract, the provider deletes them, not core. */
 async function deleteOrphans(machinePool: MachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
   const names = new Set(machines.map(({ metadata }) => metadata.name))
-  for (const machine of io.cache.byIndex(machinesByPool, keyOfPool(machinePool))) {
-    const { name } = machine.spec.infrastructureRef
-    if (names.has(name) || isDeleting(machine) || !isControlledBy(machine, machinePool, MachinePool)) continue
-    const key = { namespace: machine.metadata.namespace!, name }
+  for (const coreMachine of io.cache.byIndex(machinesByMachinePool, keyOfMachinePool(machinePool))) {
+    const { name } = coreMachine.spec.infrastructureRef
+    if (names.has(name) || isDeleting(coreMachine) || !isControlledBy(coreMachine, machinePool, MachinePool)) continue
+    const key = { namespace: coreMachine.metadata.namespace!, name }
     if (await orAbsent(io.client.get(LocalMachine, key))) continue
-    await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } }))
+    await orAbsent(io.client.delete(Machine, keyOf(coreMachine), { preconditions: { uid: coreMachine.metadata.uid } }))
   }
 }
 
@@ -333,12 +333,12 @@ const byPool: Index<LocalMachine> = {
     ),
 }
 
-/** Returns the key of a MachinePool in the index `machinesByPool`. */
-const keyOfPool = ({ metadata, spec }: MachinePool): string =>
+/** Returns the key of a MachinePool in the index `machinesByMachinePool`. */
+const keyOfMachinePool = ({ metadata, spec }: MachinePool): string =>
   `${metadata.namespace}/${spec.clusterName}/${labelValue(metadata.name)}`
 
 /** Index of Machines by their Cluster and the MachinePool that their label names. */
-const machinesByPool: Index<Machine> = {
+const machinesByMachinePool: Index<Machine> = {
   name: 'machines by pool',
   kind: Machine,
   values({ metadata, spec }) {
