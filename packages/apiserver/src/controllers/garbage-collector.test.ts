@@ -142,6 +142,28 @@ test('orphaned dependents stay, without the owner reference', async () => {
   expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toBeUndefined()
 })
 
+test('an orphaned dependent stays although it is changed while another dependent loses its owner reference', async () => {
+  const store = memoryStore()
+  t = await testServer({ store })
+  const owner = await make('owner')
+  for (const name of ['first', 'second']) await make(name, [{ of: owner }])
+  const commit = store.commit.bind(store)
+  let changes = 0
+  store.commit = async (write) => {
+    const isRelease = write.object !== undefined && !write.object.metadata.ownerReferences
+    if (isRelease && ['first', 'second'].includes(write.key.name) && changes++ === 0) {
+      const other = write.key.name === 'first' ? 'second' : 'first'
+      await t.client.patch(ConfigMap, at(other), { type: 'merge', body: { data: { changed: 'yes' } } })
+    }
+    return commit(write)
+  }
+  await t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Orphan' })
+  expect(await remainingNames()).toBe('first second')
+  const dependents = (await t.client.list(ConfigMap, { namespace })).items
+  expect(dependents.map(({ metadata }) => metadata.ownerReferences)).toEqual([undefined, undefined])
+  expect(dependents.filter(({ data }) => data?.changed === 'yes')).toHaveLength(1)
+})
+
 test('dependents of an owner that was deleted before the server started are deleted at start', async () => {
   const withoutCollector = await testServer({ controllers: { garbageCollector: false } })
   t = withoutCollector

@@ -151,13 +151,19 @@ class GarbageCollector {
     await this.#patchMetadata(key, object, { ownerReferences: unblocked })
   }
 
-  /** Removes the references to the owner from its dependents, then removes the finalizer of the owner. */
+  /**
+   * Removes the references to the owner from its dependents, then removes the finalizer of the owner. If a dependent has changed at the same
+   * time, the finalizer remains, and the owner is enqueued again: a dependent that still has the reference would be deleted after the owner.
+   */
   async #orphanDependents(key: StoreKey, owner: KubeObject): Promise<void> {
+    let areOrphaned = true
     for (const dependent of this.#dependentsOf(owner)) {
       const remainingOwners = owners(dependent.object).filter(({ uid }) => uid !== owner.metadata.uid)
-      await this.#patchMetadata(dependent.key, dependent.object, { ownerReferences: remainingOwners })
+      const isConflict = !(await this.#patchMetadata(dependent.key, dependent.object, { ownerReferences: remainingOwners }))
+      if (isConflict) areOrphaned = false
     }
-    await this.#dropFinalizer(key, owner, 'orphan')
+    if (areOrphaned) await this.#dropFinalizer(key, owner, 'orphan')
+    else this.#queue.add(textOf(key))
   }
 
   /**
@@ -215,22 +221,29 @@ class GarbageCollector {
     })
   }
 
-  /** Patches metadata, unless the object has changed since it was read: the patch contains its uid and resourceVersion. */
-  async #patchMetadata(key: StoreKey, { metadata: { uid, resourceVersion } }: KubeObject, change: object): Promise<void> {
+  /**
+   * Patches metadata, unless the object has changed since it was read: the patch contains its uid and resourceVersion. Returns false if it
+   * has changed.
+   */
+  async #patchMetadata(key: StoreKey, { metadata: { uid, resourceVersion } }: KubeObject, change: object): Promise<boolean> {
     const kind = this.#kindOf(key)
-    if (!kind) return
+    if (!kind) return true
     const body = { metadata: { ...draft(change), uid, resourceVersion } }
-    await this.#enqueueAfterConflict(key, this.#client.patch(kind, objectKeyOf(key), { type: 'merge', body }))
+    return this.#enqueueAfterConflict(key, this.#client.patch(kind, objectKeyOf(key), { type: 'merge', body }))
   }
 
-  /** Awaits a write. Enqueues the object again after a conflict; ignores a NotFound error. */
-  async #enqueueAfterConflict(key: StoreKey, write: Promise<unknown>): Promise<void> {
+  /** Awaits a write. After a conflict, enqueues the object again and returns false. Ignores a NotFound error. */
+  async #enqueueAfterConflict(key: StoreKey, write: Promise<unknown>): Promise<boolean> {
     try {
       await write
     } catch (err) {
-      if (isReason(err, 'Conflict')) this.#queue.add(textOf(key))
-      else if (!isReason(err, 'NotFound')) throw err
+      if (isReason(err, 'Conflict')) {
+        this.#queue.add(textOf(key))
+        return false
+      }
+      if (!isReason(err, 'NotFound')) throw err
     }
+    return true
   }
 
   #kindOf({ resource }: StoreKey) {
