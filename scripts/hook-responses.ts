@@ -456,7 +456,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
   {
     hook: GeneratePatches,
     name: 'patch-test',
-    about: 'A failed test operation: it rejects the topology.',
+    about: 'A failed test operation.',
     body: jsonPatch({ op: 'test', path: delayPath, value: '9s' }),
   },
   // Variables

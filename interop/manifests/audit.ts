@@ -1,7 +1,7 @@
 /** Finds the forbidden requests in an audit log of kube-apiserver, and the permissions that no request used. */
 import type { PolicyRule } from '@capstan/kube'
 
-/** Fields of an audit event that this file reads. */
+/** Fields of an audit event that suites and benchmarks read. */
 export interface AuditEvent {
   readonly user: { readonly username: string; readonly extra?: { readonly [name: string]: readonly string[] } }
   /** Time at which the response was complete. */
@@ -20,7 +20,7 @@ export interface AuditEvent {
   readonly annotations?: { readonly [name: string]: string }
 }
 
-/** Returns an audit policy that logs each request of these users once, without bodies. */
+/** Returns an audit policy that logs each request of these users once, when its response is complete, and without bodies. */
 export const auditPolicy = (users: readonly string[]): object => ({
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',

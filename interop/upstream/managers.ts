@@ -86,7 +86,7 @@ export interface Managers extends AsyncDisposable {
   readonly manifests: Manifests
   /** Kills the managers whose `Component.tool` is in `tools`, and starts them again at the same ports. Resolves when they are ready. */
   restart(tools: readonly string[]): Promise<void>
-  /** Removes the webhook configurations, with which the API server rejects creates and updates after the managers have stopped. */
+  /** Removes the webhook configurations. If they stay after the managers have stopped, the API server rejects creates and updates. */
   removeWebhooks(): Promise<void>
 }
 

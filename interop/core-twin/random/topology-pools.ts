@@ -33,7 +33,7 @@ const randomPoolTopology = (choose: Choose, name: string) =>
     variables: choose(undefined, undefined, { overrides: [{ name: 'zone', value: choose('b', 'c') }] }),
   })
 
-/** Returns random values of the fields that exist both in the class and in the topology of a pool. */
+/** Returns random values of fields that exist both in the class and in the topology of a pool. */
 const randomFields = (choose: Choose) => ({
   deletion: choose(undefined, {
     nodeDrainTimeoutSeconds: choose(1, 2),

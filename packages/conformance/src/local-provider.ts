@@ -110,7 +110,7 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     restart: `${timeline} The Secret has the name of the LocalBootstrapConfig.`,
     ownRules: {
       'data-secret':
-        'The Secret has the name of the LocalBootstrapConfig, the label cluster.x-k8s.io/cluster-name, and the keys value and format. The data are renewed after half of spec.ttlSeconds, as long as a machine may join with them.',
+        'The Secret has the name of the LocalBootstrapConfig, the label cluster.x-k8s.io/cluster-name, and the keys value and format. Data that expire are renewed after half of spec.ttlSeconds, as long as a machine may join with them.',
       'in-place': 'Neither a webhook nor the controller rejects a change of the spec.',
       'dry-run': dryRun,
       'sentinel-file':
@@ -206,7 +206,7 @@ export const localProvider: { readonly [rule: string]: string } = {
   'clusterctl.manager-container': 'The container of the Deployment is called manager.',
   'clusterctl.variables': 'Not applicable: the components have no variables.',
   'clusterctl.owner-references':
-    'The provider makes the LocalControlPlane the owner of its Secrets, its Machines, and the new LocalMachines and LocalBootstrapConfigs of these Machines. The provider makes the LocalBootstrapConfig the owner of its Secret, and the LocalMachinePool the owner of its LocalMachines. Core sets all other owners.',
+    'The provider makes the Cluster an owner of the template of its control plane Machines. The provider makes the LocalControlPlane the owner of the Secrets that it creates, its Machines, and the new LocalMachines and LocalBootstrapConfigs of these Machines. The provider makes the LocalBootstrapConfig the owner of its Secret, and the LocalMachinePool the owner of its LocalMachines. Core sets all other owners.',
   'infrastructure.several-instances': 'The manager has the flags --namespace and --watch-filter.',
   'control-plane-and-bootstrap.several-instances': 'The manager has the flags --namespace and --watch-filter.',
 }

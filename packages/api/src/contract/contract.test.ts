@@ -39,14 +39,14 @@ describe('latestContract', () => {
     ],
   ])('returns %s', (_, labels, contract, version) => expect(latestContract(crd(labels))).toEqual({ contract, version }))
 
-  it('names the expected labels in its error', () => {
+  it('names the supported contract versions in its error', () => {
     expect(() => latestContract(crd({ 'cluster.x-k8s.io/v1alpha4': 'v1' }))).toThrow(
       'cannot find any versions matching contract versions ["v1beta2" "v1beta1"] for CRD foos.example.com as contract version label(s) are either missing or empty (see https://cluster-api.sigs.k8s.io/developer/providers/contracts/overview.html#api-version-labels)',
     )
   })
 })
 
-it('contractOfVersion returns the newest contract whose label names the API version', () => {
+it('contractOfVersion returns the newest contract whose label names the API version, and throws if no label does', () => {
   const labels = {
     'cluster.x-k8s.io/v1beta1': 'v1beta1',
     'cluster.x-k8s.io/v1beta2': 'v1beta1_v1',
@@ -101,7 +101,7 @@ test('status.failureDomains is rejected: a list in contract v1beta1', () => {
   expect(read).toThrow('status.failureDomains: expected a map, got list')
 })
 
-// The API server would reject the whole status of a Cluster that contains one of these failure domains.
+// The API server would reject the whole status of a Cluster with these failure domains.
 test.each([
   ['a number', 7, 'expected a list, got number'],
   ['a map in contract v1beta2', { a: {} }, 'expected a list, got object'],

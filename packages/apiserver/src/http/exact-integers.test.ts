@@ -1,5 +1,5 @@
 /**
- * Tests that integers of up to 64 bits keep all digits, also those beyond 2^53, except in places where kube-apiserver uses floats. Expected
+ * Tests that signed 64-bit integers keep all digits, also beyond 2^53, except in places where kube-apiserver uses floats. Expected
  * responses of single requests are those of a real kube-apiserver v1.36.2.
  */
 import { exactInteger, seededRandom, silent, VirtualClock, writeJSON } from '@capstan/kube'
@@ -16,7 +16,7 @@ import { webHandler } from './web.ts'
 
 const administrator = { kind: 'user', name: 'admin', groups: ['system:masters'] } as const
 const folder = '/data/state'
-const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const path = '/apis/t.example.com/v1/namespaces/default/bigs'
 const definition = `{"metadata": {"name": "bigs.t.example.com"}, "spec": {
   "group": "t.example.com", "scope": "Namespaced", "names": {"plural": "bigs", "singular": "big", "kind": "Big", "listKind": "BigList"},
@@ -63,7 +63,7 @@ async function newServer(encode: ObjectEncoding = plainObjects) {
   const disk = new SimulatedDisk(seededRandom(1))
   await makeState(disk, folder, new Map(), 0)
   const served = await serve(disk, encode)
-  expect(await served.send('POST', crds, definition)).toMatchObject({ status: 201 })
+  expect(await served.send('POST', crdPath, definition)).toMatchObject({ status: 201 })
   await quiet()
   return { disk, ...served }
 }
@@ -215,10 +215,9 @@ test('limits beyond 2^53 in a schema apply to the estimated cost of rules, and t
   const names = '"names": {"plural": "limits", "singular": "limit", "kind": "Limit", "listKind": "LimitList"}'
   const limited = `{"metadata": {"name": "limits.t.example.com"}, "spec": {"group": "t.example.com", "scope": "Cluster", ${names},
     "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": ${schema}}}]}}`
-  const rejected = /estimated rule cost/
-  expect((await send('POST', crds, limited)).text).toMatch(rejected)
+  expect((await send('POST', crdPath, limited)).text).toContain('estimated rule cost')
   const cheap = limited.replaceAll(/, "x-kubernetes-validations": \[.*?\]/g, '')
-  expect(await send('POST', crds, cheap)).toMatchObject({ status: 201 })
+  expect(await send('POST', crdPath, cheap)).toMatchObject({ status: 201 })
   await stop()
   const restarted = await serve(disk, plainObjects)
   await quiet()
@@ -242,7 +241,7 @@ const specs = fc.record({
   set: fc.uniqueArray(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })).map((integers) => integers.map(exactInteger)),
 })
 
-/** Returns an integer as the server parses it: integers beyond 64 bits become floats. */
+/** Returns an integer as the server parses it: integers beyond the range of signed 64-bit integers become floats. */
 function afterParsing(integer: bigint): number | bigint {
   return BigInt.asIntN(64, integer) === integer ? exactInteger(integer) : Number(integer)
 }
@@ -251,7 +250,7 @@ describe.each([
   ['as objects', plainObjects],
   ['packed', packedObjects(2)],
 ])('stored %s', (_, encode) => {
-  test('random integers of up to 64 bits survive create, patch, apply and a restart', async () => {
+  test('random integers survive create, patch, apply and a restart', async () => {
     const { disk, send, stop } = await newServer(encode)
     const samples = fc.sample(specs, { numRuns: 25, seed: 1 })
     const expected: string[] = []

@@ -31,7 +31,7 @@ export class SimulatedDisk implements Files {
   #pending: NameChange[] = []
   /** Remaining steps; the process dies during the last of them. */
   #remainingSteps = Infinity
-  /** Called before each step while the process lives. When it throws, the step fails with that error. */
+  /** Called before each step in which the process neither dies nor is dead already. When it throws, the step fails with that error. */
   beforeStep: (step: string, path: string) => void = () => {}
   /** Number of steps so far. */
   steps = 0
@@ -42,7 +42,7 @@ export class SimulatedDisk implements Files {
     this.#random = random
   }
 
-  /** Makes the process die during the `steps`th step from now; that step may be done in part. */
+  /** Makes the process die during one of the next steps: with `steps` 1, during the next step. This step may be done in part. */
   dieAfter(steps: number): void {
     this.#remainingSteps = steps
   }

@@ -27,7 +27,10 @@ import { coerceMetadata } from './steps/metadata.ts'
 import { modify } from './modify.ts'
 import { type RequestContext, keyFor, type ServerContext } from './context.ts'
 
-/** Applies the fields of the request to the stored object, or creates the object if it does not exist. */
+/**
+ * Applies the fields of the request to the stored object, or creates the object if it does not exist. @throws StatusError NotFound for a
+ * subresource of an object that does not exist
+ */
 export async function apply(server: ServerContext, context: RequestContext): Promise<{ object: KubeObject; created: boolean }> {
   const { info, request, options } = context
   if (!options.fieldManager) {

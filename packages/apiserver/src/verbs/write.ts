@@ -1,6 +1,7 @@
 /**
  * The stages of a write, in order: of a create (`create.ts`), or of a change by PUT, patch, apply or a subresource (`modify.ts`). Each verb
- * declares what differs. Other requests may run between two stages. A deletion (`delete.ts`) skips these stages: it has no draft to decode.
+ * declares what differs. Other requests may run between two stages. A deletion (`delete.ts`) does not call these functions, because its
+ * request contains no object.
  */
 import { appendAll, draft, freeze, type KubeObject, keepTimes, pauseIfDue, type UnknownObject } from '@capstan/kube'
 import { markDefaulted, storageApiVersion } from '../registry/resource-info.ts'
@@ -21,11 +22,11 @@ export interface Write {
   decode(): UnknownObject | Promise<UnknownObject>
   /** Resets the parts that neither the client nor mutating webhooks can write through this verb. */
   reset(object: UnknownObject): void
-  /** Updates managedFields. Returns the draft to continue with. */
+  /** Updates managedFields; does nothing for an apply, which has updated them before. Returns the draft to continue with. */
   manageFields(object: UnknownObject): UnknownObject | Promise<UnknownObject>
   /** Increases the generation if needed, after the strategy has prepared the object. */
   countGeneration?(object: UnknownObject): void
-  /** Check after the validation, also in a dry run. @throws StatusError, or StoreConflict to try again */
+  /** Check after the validation, also in a dry run. @throws StatusError; StoreConflict if the name of a new object is in use */
   check?(object: UnknownObject): void
   /** Conversion to the object that webhooks and policies receive, if that is not the object itself. */
   readonly view?: AdmissionView

@@ -90,7 +90,10 @@ async function handleAdmission(request: Request, respond: (review: AdmissionRevi
   return typeof review === 'string' ? reject(400, review) : Response.json(await respond(review))
 }
 
-/** Parses an AdmissionReview; if it has no request, returns an empty request. Returns an error text if the text is no AdmissionReview. */
+/**
+ * Parses an AdmissionReview, without a check of its kind. A missing request counts as empty. Returns an error text if the text is not JSON,
+ * or if the review or its request is not an object.
+ */
 function parseAdmissionReview(text: string): AdmissionReview | string {
   const notJSON = "couldn't get version/kind; json parse error: "
   let review: unknown

@@ -24,8 +24,8 @@ export interface ExtensionConfigOptions {
 
 /**
  * Creates the controller of ExtensionConfigs. Its warm-up is the first discovery of all ExtensionConfigs that exist at the start. Until the
- * warm-up ends, `extensions` calls no hook, and reconciles of topologies wait. Afterwards they wait again while the discovery of a new
- * ExtensionConfig has not been tried.
+ * warm-up ends, `extensions` calls no hook except Discovery, and reconciles of topologies wait. Afterwards, reconciles of topologies wait
+ * while the discovery of a new ExtensionConfig has not been tried.
  */
 export function createExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
   const warmup = new Warmup((configs) => extensions.warmUp(configs))
@@ -62,12 +62,12 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
 
 /**
  * Starts the warm-up after the informers have synced. As upstream, the warm-up includes ExtensionConfigs that the manager's event filter
- * excludes. An excluded ExtensionConfig that is created later is ignored.
+ * excludes. An excluded ExtensionConfig that is created later is ignored, unless a change of its Secret triggers a reconcile.
  */
 const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
   start(enqueue, { cache, accepts }) {
     const allConfigs = () => cache.byIndex(everyConfig, '')
-    // A condition in addition to the end of the warm-up: a Cluster that is created right after an ExtensionConfig must not bypass its hooks.
+    // A condition in addition to the end of the warm-up: a Cluster that is created right after an ExtensionConfig must not bypass the hooks of this extension.
     extensions.readyWhen(() => allConfigs().every((config) => warmup.hasTried(config) || isDeleting(config) || !accepts(config)))
     warmup.begin(allConfigs())
     for (const config of allConfigs()) enqueue(keyOf(config))

@@ -128,11 +128,11 @@ describe('templates are selected by', () => {
     ['an empty selector, which selects all templates', {}, [infrastructure, machines]],
     ['kind', { kind: machines }, [machines]],
     ['apiVersion', { apiVersion: 'infrastructure.capstan.dev/v1alpha1' }, [infrastructure, machines]],
-    ['an apiVersion of none of them', { apiVersion: 'infrastructure.capstan.dev/v1' }, []],
+    ['apiVersion, which may select no template', { apiVersion: 'infrastructure.capstan.dev/v1' }, []],
     ['holder', { holder: { kind: 'Cluster', apiVersion: 'cluster.x-k8s.io/v1beta2' } }, [infrastructure]],
     ['field of the holder', { holder: { fieldPath: 'spec.template.spec.infrastructureRef' } }, [machines]],
     ['type', { type: LocalMachineTemplate as never }, [machines]],
-    ['type in another version', { type: { ...LocalMachineTemplate, version: 'v1beta1' } as never }, []],
+    ['type, including its version', { type: { ...LocalMachineTemplate, version: 'v1beta1' } as never }, []],
     ['several conditions, of which all must match', { kind: machines, holder: { kind: 'Cluster' } }, []],
   ])('%s', async (_, selector, kinds) => {
     const templateKinds: string[] = []
@@ -229,7 +229,7 @@ describe('the response is a failure', () => {
   })
 })
 
-it('stops when the caller no longer waits', async () => {
+it('patchTemplates stops when the caller no longer waits', async () => {
   const stop = new AbortController()
   let calls = 0
   const handle = patchTemplates([

@@ -123,7 +123,7 @@ describe('a listening server', () => {
     expect(await post(port, '/', '')).toMatchObject({ status: 413 })
   })
 
-  it("aborts the handler's signal when the caller disconnects", async () => {
+  it("aborts the handler's signal when the caller disconnects or cancels its HTTP/2 stream", async () => {
     const aborted: Promise<unknown>[] = []
     const begun = async (calls: number) => {
       while (aborted.length < calls) await new Promise((resolve) => setImmediate(resolve))

@@ -60,7 +60,7 @@ export function lookUpIndex(container: Value, index: Value): Value | undefined {
 
 /**
  * Evaluates `container[index]`. For an optional container, returns an optional, which is empty when the item or key does not exist.
- * @throws EvaluationError when a container that is not optional lacks the item or key
+ * @throws EvaluationError when a container that is not optional lacks the item or key, and for a value that is no container
  */
 export function indexed(container: Value, index: Value): Value {
   const element = lookUpIndex(container, index)
@@ -143,7 +143,10 @@ export function evaluateLogic(run: Run, operands: readonly Evaluate[], decisive:
   return !decisive
 }
 
-/** Evaluates an operand. Returns its error instead of throwing it, because the error counts only if no operand has the decisive value. */
+/**
+ * Evaluates an operand. Returns an EvaluationError instead of throwing it, because the error counts only if no operand has the decisive
+ * value.
+ */
 function evaluateOperand(run: Run, operand: Evaluate): boolean | EvaluationError {
   try {
     const value = operand(run)
@@ -155,7 +158,7 @@ function evaluateOperand(run: Run, operand: Evaluate): boolean | EvaluationError
   }
 }
 
-/** Cost of an operand that fails: creating an error takes longer than other steps. */
+/** Cost of an operand that throws an EvaluationError, which takes longer than other steps. */
 const CostOfFailure = 20
 
 /** The iteration of a macro over the items of a list or the keys of a map. */

@@ -18,7 +18,7 @@ export function* merging(type: Type, live: unknown, applied: unknown): Work<unkn
   return applied === undefined ? live : applied
 }
 
-/** Reports whether the applied value replaces the live value: an applied scalar replaces a scalar or an absent value in every type. */
+/** Reports whether both values are scalars, null or absent. The applied value then replaces the live value in every type. */
 const isReplaced = (live: unknown, applied: unknown): boolean => isScalar(live) && isScalar(applied)
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
 

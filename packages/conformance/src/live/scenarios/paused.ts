@@ -26,7 +26,7 @@ const annotation = { [PausedAnnotation]: '' }
 export async function paused(bench: Bench): Promise<void> {
   const { InfraCluster, ControlPlane } = bench.target
   // Like a provider that obeys the pause, a provider that has not started writes nothing. So conform first waits until the provider writes
-  // an object.
+  // the objects of a Cluster that is not paused.
   await createCluster(bench, unpaused)
   for (const { kind } of [InfraCluster!, ...(ControlPlane ? [ControlPlane] : [])]) {
     await bench.until(`the provider writes ${kind.kind} ${unpaused}`, () => isWritten(bench.recording.object(kind, unpaused)))
@@ -93,8 +93,8 @@ export async function paused(bench: Bench): Promise<void> {
 }
 
 /**
- * Waits for `limits.quiet`, during which the provider must not reconcile the objects, and then at most 30 seconds until the objects have
- * the condition Paused.
+ * Waits for `limits.quiet`, during which the provider must not reconcile the objects, and then until the objects have the condition Paused:
+ * at most 30 seconds, or `limits.wait` if it is shorter.
  */
 async function untilPaused(bench: Bench, contracts: readonly ContractName[], names: readonly string[]): Promise<void> {
   await bench.quiet()
