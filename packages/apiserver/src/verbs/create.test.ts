@@ -227,6 +227,20 @@ describe('unknown fields', () => {
   })
 })
 
+test('mutating admission does not see the uid and the times that the client set', async () => {
+  const seen: object[] = []
+  const look = admission({
+    kind: Widget,
+    default({ metadata: { uid, creationTimestamp, deletionTimestamp } }) {
+      seen.push({ uid, creationTimestamp, deletionTimestamp })
+    },
+  })
+  const { client } = await testServer({ admission: [look] })
+  const time = '2020-01-01T00:00:00Z'
+  await client.create(Widget, aWidget('w', {}, { uid: 'mine', creationTimestamp: time, deletionTimestamp: time }))
+  expect(seen).toEqual([{}])
+})
+
 test('admission without a validation function sets defaults', async () => {
   const defaults = admission({
     kind: Widget,

@@ -39,9 +39,12 @@ export async function createDecoded(
   const write: Write = {
     decode: () => object,
     reset({ metadata }) {
-      delete metadata.deletionTimestamp
-      delete metadata.deletionGracePeriodSeconds
-      delete metadata.selfLink
+      const fields: Partial<KubeObject['metadata']> = metadata
+      delete fields.uid
+      delete fields.creationTimestamp
+      delete fields.deletionTimestamp
+      delete fields.deletionGracePeriodSeconds
+      delete fields.selfLink
     },
     manageFields: track,
     check: (named) => checkNew(server, context, named),
