@@ -26,6 +26,7 @@ export const conformSuite: Suite = {
   ci: true,
   tools: components.map(({ tool }) => tool),
   minutes: 25,
+  ownNetwork: true,
   async prepare() {
     for (const { tool, module } of components) await moduleFolder(tool, module)
   },
