@@ -6,7 +6,7 @@ const writesWithoutEnd = [
   'Naming templates of a class render the same name for two MachineDeployments or MachinePools of a topology. Upstream writes the object of this name for one of them, then for the other, and so on. Capstan reports the name in `TopologyReconciled` (`failing-inputs.env.test.ts`).',
 ]
 
-/** Intended differences that no case of core-twin produces. Most need a crash between two writes, a failing peer, or a certain timing. */
+/** Intended differences that no case of core-twin produces. Many need a crash between two writes, a failing peer, or a certain timing. */
 const notScripted = [
   'A blocking response of a hook is void as soon as the request, the extension or its configuration changes, and survives a restart. Core records that a hook has allowed it to proceed before it does anything else ([ADR 22](../adr/0022-validity-of-hook-responses.md)). Upstream waits until a blocking response expires, keeps it in memory only, and calls BeforeClusterCreate again after a crash during the creation.',
   'A failed call of `AfterControlPlaneInitialized` blocks nothing else, and is repeated ([ADR 6](../adr/0006-topology-without-shim.md)). Upstream reconciles nothing else of the topology before the call succeeds.',
@@ -48,7 +48,7 @@ export const differencesPage = (): string =>
     '',
     ...writesWithoutEnd.map((text) => `- ${text}`),
     '',
-    'Other intended differences, which no case produces. Most of them need a crash between two writes, a failing peer, or a certain timing:',
+    'Other intended differences, which no case produces. Many of them need a crash between two writes, a failing peer, or a certain timing:',
     '',
     ...notScripted.map((text) => `- ${text}`),
     '',

@@ -32,8 +32,8 @@ export async function smallDisk(folder: string, megabytes = 8): Promise<SmallDis
 }
 
 /**
- * Mounts a file system in memory in a new mount namespace. The process that created the namespace keeps it until `close` ends that process.
- * Returns `undefined` if the machine does not allow this.
+ * Mounts a file system in memory in a new mount namespace. The process that created the namespace keeps it until `close` ends that process,
+ * but for at most an hour. Returns `undefined` if the machine does not allow this.
  */
 async function ownFileSystem(folder: string, megabytes: number): Promise<SmallDisk | undefined> {
   for (const [unshare, nsenter] of [

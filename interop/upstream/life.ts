@@ -45,7 +45,7 @@ const name = 'demo'
 const key = { namespace, name }
 const versions = { first: 'v1.35.0', second: 'v1.36.0' }
 
-/** Time limit of a single wait in seconds, long enough for a busy machine. */
+/** Time limit of each `until` in seconds, long enough for a busy machine. */
 const Limit = 300
 
 export interface LifecycleResult {
@@ -63,7 +63,7 @@ export interface LifecycleOptions {
   readonly progress: (line: string) => void
 }
 
-/** Creates the namespace, the ClusterClass and the Cluster, runs all `phases`, and deletes the Cluster and the namespace. */
+/** Runs all `phases`: creates the namespace, the ClusterClass and the Cluster, changes and moves the Cluster, and deletes it and the namespace. */
 export async function runUpstreamLifecycle(options: LifecycleOptions): Promise<LifecycleResult> {
   const { apiServer, moveTarget, checks, progress } = options
   const client = apiServer.client()

@@ -1,5 +1,6 @@
 /**
- * Cases in which Machines of a MachineDeployment move to another MachineSet and are updated in place.
+ * Cases in which Machines of a MachineDeployment become outdated, and an extension can update them in place. To be updated, a Machine first
+ * moves to another MachineSet.
  * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
  */
 import {
@@ -74,7 +75,7 @@ async function createUpdatable(twin: Twin, { replicas, rollingUpdate }: Options)
   await twin.settle('the Machines are labelled')
 }
 
-/** Lets the kubelets report the new version v1.35.1, and lets UpdateMachine complete. */
+/** Writes the new version v1.35.1 to the status of every Node, as a kubelet does, and lets UpdateMachine complete. */
 async function completeUpdates(twin: Twin): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)

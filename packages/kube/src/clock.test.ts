@@ -158,7 +158,7 @@ test('a virtual clock that is set back keeps the delays of its callbacks', () =>
 test.each([
   ['the whole period at its start', 0, 10],
   ['the rest of the period later', 4, 6],
-  ['zero when the period has passed', 10, 0],
+  ['zero at the end of the period', 10, 0],
   ['a negative number after the period', 12, -2],
   ['at most twice the period when the clock was set back', -10, 20],
   ['zero when the clock was set back by more than the period', -3600, 0],

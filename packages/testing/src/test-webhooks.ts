@@ -11,7 +11,7 @@ export interface TestWebhooks {
   readonly conversion: WebhookClientConfig
   /** Creates the webhook configurations. Resolves when the server calls the webhooks. */
   configure(): Promise<void>
-  /** Deletes the configurations. Stops listening when the server no longer calls the webhooks. */
+  /** Deletes the configurations, and waits until the server no longer calls the webhooks. Then, or after a failure, stops listening. */
   close(): Promise<void>
 }
 

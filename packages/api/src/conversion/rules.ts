@@ -1,5 +1,5 @@
 /**
- * Conversion rules between Go types of older API versions and of v1beta2, for conversions that do not follow from equal field names.
+ * Conversion rules between Go types of older API versions and those of v1beta2, for conversions that do not follow from equal field names.
  * Upstream: api/<group>/<version>/conversion.go and core/webhooks/conversion, v1.14.
  */
 import { type GroupKind, isRecord, parseApiVersion } from '@capstan/kube'
@@ -8,7 +8,7 @@ import type { Struct } from './go-types.ts'
 
 /** Inputs of a conversion that are not part of the converted value. */
 export interface ConversionScope {
-  /** Namespace of the object. References in older versions contain it, too. */
+  /** Namespace of the object. In older versions, its references to namespaced objects contain this namespace. */
   readonly namespace: string | undefined
   /** Returns the apiVersion that a reference to the kind has in an older version. */
   apiVersionOf(kind: GroupKind): string
@@ -121,8 +121,8 @@ interface StatusFields {
 }
 
 /**
- * Returns the rule for a status. Conditions and counters of the same name have different meanings in the two versions. Therefore each
- * version contains the conditions and counters of the other version in a subobject.
+ * Returns the rule for a status. Conditions and some counters, such as readyReplicas, have the same names but different meanings in the two
+ * versions. Therefore each version contains those of the other version in a subobject, with some fields that only the other version has.
  */
 function status({ deprecated, current, always }: StatusFields, rule: TypeRule = {}): TypeRule {
   return {

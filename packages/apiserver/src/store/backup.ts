@@ -49,7 +49,7 @@ export interface MakeBackupOptions extends BackupOptions {
 
 /**
  * Writes a backup of all acknowledged writes (with `salvage`, of those that can be read), completely or not at all; only the
- * owner can read the file. @throws DamagedData when the folder cannot be read
+ * owner can read the file. @throws DamagedData when the folder is damaged, Error when it has no state
  */
 export async function backUp(options: MakeBackupOptions): Promise<Backup> {
   const { folder, file, clock, files = nodeFiles, salvage = false } = options
@@ -65,7 +65,10 @@ export async function backUp(options: MakeBackupOptions): Promise<Backup> {
   return damage.length === 0 ? backup : { ...backup, damage: damage.map(({ message }) => message) }
 }
 
-/** Reads a whole backup to verify it. @throws DamagedData when it is damaged, Error when it is not a backup or has another format */
+/**
+ * Reads a whole backup to verify it. @throws Error when the file is not a backup, has another format or is damaged at its beginning;
+ * DamagedData when it is damaged elsewhere
+ */
 export async function checkBackup(file: string, files: Files = nodeFiles): Promise<Backup> {
   return summaryOf(await readCheckpoint(files, file, 'backup'))
 }
@@ -85,8 +88,9 @@ export interface RestoreOptions extends BackupOptions {
 export const DefaultBump = 1_000_000_000
 
 /**
- * Replaces the data folder by a backup. If the process crashes meanwhile, the next start finds either the old or the restored data. @throws Error when the folder
- * contains data and `force` is not set, or a server uses the folder; DamagedData when the backup is damaged
+ * Replaces the data folder by a backup. If the process crashes meanwhile, the next start finds either the old or the restored data.
+ * @throws Error when the folder contains data and `force` is not set, a server uses the folder, or a revision would become too large; and
+ * the errors of `checkBackup`
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Backup> {
   const { folder, file, clock, files = nodeFiles, force = false, bumpRevision = DefaultBump } = options
@@ -117,7 +121,7 @@ async function readAcknowledged(files: Files, folder: string): Promise<Salvaged>
     try {
       const state = await readState(files, `${folder}/${StateName}`, 'acknowledged')
       if (state.isMarkerIntact) return { ...state, damage: [] }
-      // One copy of the commit marker cannot be read. If a server is writing it now, the next attempt succeeds. Otherwise it is damaged,
+      // One copy of the commit marker cannot be read. If a server is writing it now, a later attempt can read it. Otherwise it is damaged,
       // and may have been the newer copy: then all readable writes count as acknowledged, as when a server starts.
       if (isLast) return { ...(await readState(files, `${folder}/${StateName}`, 'everything')), damage: [] }
     } catch (err) {

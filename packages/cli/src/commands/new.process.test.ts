@@ -24,8 +24,8 @@ const create = (name: string, ...flags: string[]) =>
 const patient = { timeout: 120_000 }
 
 /**
- * Returns a function that runs a program in `folder` as the author of the project would: without the environment variables that npm
- * and vitest set for this test.
+ * Returns a function that runs a program in `folder` without variables that npm and vitest set for this test: NODE_OPTIONS, and those that
+ * begin with `npm_` or `VITEST`.
  */
 const shell = (folder: string) => {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST/i.test(name)))

@@ -146,8 +146,8 @@ export interface Permission {
 }
 
 /**
- * Returns the permissions of the roles of `capstan manifests`, except those for a webhook Secret, and core's permissions for the kinds of the
- * local provider.
+ * Returns the permissions of the roles of `capstan manifests`. Leaves out the rules for a webhook Secret, and the role that permits core to
+ * use the kinds of the local provider.
  */
 export function neededPermissions({ providers, namespace }: Pick<ExamineOptions, 'providers' | 'namespace'>): Permission[] {
   return providers.flatMap((provider) => [
@@ -285,7 +285,7 @@ async function serviceProblems(
 
 /**
  * Reports conversion webhooks behind a Service that the API server cannot call. While no CRD of the provider has a caBundle,
- * this is only a warning, because the first manager adds it.
+ * this is only a warning, because a manager that starts adds it.
  */
 async function conversionProblems(
   provider: ProviderName,

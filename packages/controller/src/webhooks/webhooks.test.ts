@@ -139,7 +139,7 @@ describe('admission', () => {
     expect(wide.response).toEqual({ uid: 'u', allowed: true, warnings: ['wide'] })
   })
 
-  test('allows an object that cannot be defaulted only if it violates the schema, so that the API server rejects it', async () => {
+  test('when defaulting fails, allows an object that violates the schema, because the API server rejects it, and reports the error for another object', async () => {
     const { spec: _, ...bare } = widget('a')
     const path = '/mutate-shop-example-com-v2-widget'
     expect((await postReview(path, { operation: 'CREATE', object: bare })).response).toEqual({ uid: 'u', allowed: true })

@@ -29,7 +29,7 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
     return { name, nested, oldValue, newValue, isSame: equal(oldValue ?? '', newValue ?? '') }
   })
   const rows: (Row | string)[] = []
-  const isShown = fields.map((_, index) =>
+  const isNearDifference = fields.map((_, index) =>
     fields.some((field, fieldIndex) => !field.isSame && Math.abs(fieldIndex - index) <= ContextFields),
   )
   let hidden = 0
@@ -38,7 +38,7 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
     hidden = 0
   }
   for (const [index, { name, nested, oldValue, newValue, isSame }] of fields.entries()) {
-    if (!isShown[index] && isWorthHiding(isShown, index)) {
+    if (!isNearDifference[index] && isWorthHiding(isNearDifference, index)) {
       hidden++
       continue
     }
@@ -55,15 +55,15 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
   return [`${type.name}{`, ...alignRows(rows, indent), `${indent}}`].join('\n')
 }
 
-/** Number of equal fields that go-cmp prints before and after a difference. */
+/** Equal fields at most this far from a difference are printed, as go-cmp does. */
 const ContextFields = 2
 
 /**
  * Returns whether a field that is not within `ContextFields` of a difference is hidden. A single such field is printed, because a line with
  * the count would be as long.
  */
-function isWorthHiding(isShown: readonly boolean[], index: number): boolean {
-  return isShown[index - 1] === false || isShown[index + 1] === false
+function isWorthHiding(isNearDifference: readonly boolean[], index: number): boolean {
+  return isNearDifference[index - 1] === false || isNearDifference[index + 1] === false
 }
 
 /** Whether the structs have an equal field. Otherwise they are printed as a whole, as a removed and an added line. */

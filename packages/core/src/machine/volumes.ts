@@ -119,7 +119,7 @@ function claimsOfPod({ metadata, spec }: Pod): string[] {
   return volumes.flatMap(({ persistentVolumeClaim: claim }) => (claim ? [`${metadata.namespace}/${claim.claimName}`] : []))
 }
 
-/** Returns the name under which a Node reports a CSI volume. */
+/** Returns the name under which a Node reports a CSI volume; `undefined` for other volumes. */
 function handleOf({ spec }: UnknownObject): string | undefined {
   const csi = isRecord(spec) && isRecord(spec['csi']) ? spec['csi'] : undefined
   return csi && `kubernetes.io/csi/${String(csi['driver'])}^${String(csi['volumeHandle'])}`

@@ -114,8 +114,8 @@ async function templateErrorText(
 const waiting = ExternallyRemediated.false('WaitingForRemediation')
 
 /**
- * Returns the result for a request that exists already. The controller that handles the request reports later conditions, so only
- * conditions from before the request are replaced.
+ * Returns the result for a request that exists already. The controller that handles the request updates the condition of the Machine, so
+ * the condition is written only if it is absent, or was written before the request existed.
  */
 function existing(machine: Machine): RemediationRequest {
   const reason = getCondition(machine, ExternallyRemediated.type)?.reason

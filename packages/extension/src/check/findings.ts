@@ -40,7 +40,7 @@ export interface Finding {
    * for findings that are not differences.
    */
   readonly path?: string
-  /** A sentence for users that names the handler. */
+  /** A sentence for users that names the hook and, except for discovery, the handler. */
   readonly message: string
 }
 
@@ -131,7 +131,7 @@ function findingsOfRepeat(observation: Observation): Finding[] {
 /** Compares the patched documents rather than the patches: different patches with the same result are equal. */
 function findingsOfOrder(observation: Observation): Finding[] {
   const { first, second, reordered } = observation
-  // Failed calls cannot be compared. A response that changes with every call has a finding already.
+  // Failed calls, and responses that change from call to call, cannot be compared.
   if (!reordered || 'problem' in first || responseDifferences(observation, first, second).length > 0) return []
   if ('problem' in reordered) {
     return [

@@ -102,7 +102,7 @@ export function substitute(type: Type, bindings: Bindings): Type {
 /** Reports whether the compiler knows the type of the values: `dyn` is known only at run time, and null is a value of several types. */
 export const isKnown = ({ kind }: Type): boolean => kind !== 'dyn' && kind !== 'null'
 
-/** Reports whether a value has the type. Items of lists, entries of maps and fields of objects are not checked. */
+/** Reports whether a value has the type. Items of lists, entries of maps, fields of objects and values of optionals are not checked. */
 export function accepts(type: Type, value: Value): boolean {
   switch (type.kind) {
     case 'dyn':

@@ -1,7 +1,7 @@
 /**
  * Applies the rules of Go's decoder for `null` and absent fields: a null field becomes absent, a null list item or map value becomes the
- * zero value of its type (which can be null, too), and absent required strings become empty, as do absent required structs of
- * CustomResourceDefinitions. A bigint in a float field becomes a number. Later code can then rely on the declared types. Upstream:
+ * zero value of its type (which can be null, too), and absent required strings without a format become empty, as do absent required structs
+ * of CustomResourceDefinitions. A bigint in a float field becomes a number. Later code can then rely on the declared types. Upstream:
  * encoding/json.
  */
 import { asWork, each, isRecord, type RemainingWork, type Work } from '@capstan/kube'
@@ -58,8 +58,9 @@ function structDecoder(name: string): Decoder {
 }
 
 /**
- * Returns a function that creates the zero value of a required field: the empty string, or an empty struct in a CustomResourceDefinition,
- * so that validation reports each missing field of the struct. Returns `undefined` for fields of other types, which stay absent.
+ * Returns a function that creates the zero value of a required field: the empty string for a string without a format, or an empty struct in a
+ * CustomResourceDefinition, so that validation reports each missing field of the struct. Returns `undefined` for other fields, which stay
+ * absent.
  */
 function zeroOfRequired(schema: Component, owner: string): (() => unknown) | undefined {
   const target = targetOf(schema)

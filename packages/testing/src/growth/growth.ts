@@ -36,7 +36,8 @@ export interface GrowthMeasurement {
  * Counts the steps of the work at four sizes, each twice the one before. A single jump of the steps between two sizes raises at most one of
  * the two ratios of added steps, so the smaller ratio counts. If it is too large, counts the steps at larger sizes instead.
  *
- * @param prepare called for each of the larger sizes; returns whether the work accepts this size
+ * @param prepare called for the larger sizes before they are measured; returns whether the work accepts the size. If it rejects one of them,
+ *   the result of the smaller sizes is returned.
  */
 export async function measureGrowth(
   name: string,

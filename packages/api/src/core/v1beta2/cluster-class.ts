@@ -106,7 +106,7 @@ export interface ClusterClassPatch extends Infer<typeof classPatch> {}
 const classVariable = s
   .object({
     name: s.string(shortText).doc('Name of the variable, without dots; `builtin` is reserved.'),
-    required: s.boolean().doc('Whether Clusters must set the variable.'),
+    required: s.boolean().doc('Whether every Cluster must have a value for the variable.'),
     schema: variableSchema,
     deprecatedV1Beta1Metadata: objectMeta.optional().doc('Metadata of the variable, for v1beta1.'),
   })
@@ -121,7 +121,7 @@ const statusVariable = s
       .list(
         s.object({
           from: s.string(shortText).doc('`inline`, or the name of the patch whose extension defines the variable.'),
-          required: s.boolean().doc('Whether Clusters must set the variable.'),
+          required: s.boolean().doc('Whether every Cluster must have a value for the variable.'),
           schema: variableSchema,
           deprecatedV1Beta1Metadata: objectMeta.optional().doc('Metadata of the variable, for v1beta1.'),
         }),
@@ -278,7 +278,7 @@ export const ClusterClass = defineKind({
   shortNames: ['cc'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'A class of Clusters: the templates from which their objects are created, the variables that they set, and the patches that apply the variables to the templates.',
+  doc: 'A class of Clusters: the templates from which their objects are created, the variables that Clusters set, and the patches that apply the variables to the templates.',
   spec: clusterClassSpec,
   status: clusterClassStatus,
   columns: [

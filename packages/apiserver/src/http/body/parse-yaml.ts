@@ -7,7 +7,7 @@ import { maxDepth, rejectUnstorable } from './storable.ts'
 import type { YAMLDocument } from './yaml.ts'
 
 /**
- * Parses a YAML body with `yaml`, and expands its aliases. `reject` creates the StatusError for the text of a parse error.
+ * Parses a YAML body with `yaml`, and expands its aliases. `reject` creates a StatusError from an error text.
  *
  * @throws StatusError when the body cannot be parsed, or its value is too large or cannot be stored
  * @throws TooManyRequests when `yaml` throws it
