@@ -1,7 +1,8 @@
 /**
  * Runs upstream's own test extension, in Go, with Capstan's core. Core discovers the extension, and calls every lifecycle hook from the
  * creation of a Cluster to its deletion, and UpdateMachine and CanUpdateMachineSet for in-place updates. The suite also calls
- * CanUpdateMachine itself. One hook blocks an upgrade until a ConfigMap allows the upgrade. The extension records its responses in this ConfigMap.
+ * CanUpdateMachine itself. One hook blocks an upgrade until a ConfigMap allows the upgrade. The extension records its
+ * responses to lifecycle hooks in this ConfigMap.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,7 +23,7 @@ import { servingCertificate } from './upstream/managers.ts'
 const name = 'test-extension'
 const key = { namespace: 'default', name: 'demo' }
 const inDefault = { namespace: 'default' }
-/** ConfigMap in which the extension records its responses, and reads the responses that it must send. */
+/** ConfigMap in which the extension records its responses to lifecycle hooks, and reads the responses that it must send. */
 const responsesKey = { namespace: 'default', name: `demo-${name}-test-extension-hookresponses` }
 
 export const testExtensionSuite: Suite = {
@@ -150,7 +151,7 @@ async function checkTape(file: string, server: { url: string; ca: string; folder
   )
   const caFile = join(server.folder, 'extension-ca.crt')
   await writeFile(caFile, server.ca)
-  // Responses to other hooks come from a ConfigMap that has changed since the recording.
+  // Only Discovery: responses to the other hooks depend on state that has changed since the recording, such as the ConfigMap.
   const replayed = await runCapstan(['hooks', 'replay', file, '--url', server.url, '--ca', caFile, '--hook', 'Discovery'])
   checks.check('the responses to the recorded Discovery requests are those on the tape', replayed.code === 0, replayed)
 }
@@ -179,7 +180,7 @@ const setResponse = (client: Client, hook: string, response: object): Promise<Co
     body: { data: { [`${hook}-preloadedResponse`]: JSON.stringify(response) } },
   })
 
-/** Returns the last recorded response of the extension to each hook. */
+/** Returns the last recorded response of the extension to each lifecycle hook. */
 function lastResponses(maps: readonly ConfigMap[]): Map<string, string> {
   const data = maps.find(({ metadata }) => metadata.name === responsesKey.name)?.data ?? {}
   const suffix = '-actualResponseStatus'
@@ -190,7 +191,7 @@ function lastResponses(maps: readonly ConfigMap[]): Map<string, string> {
   )
 }
 
-/** Stops the manager, and checks that its log contains no errors except those of the failed UpdateMachine. */
+/** Stops the manager, and checks that its log contains the errors of the failed UpdateMachine, and no others. */
 async function stop(manager: CapstanProcess, checks: Checks): Promise<void> {
   const stopped = await manager.stop()
   const lines = stopped.stderr.split('\n').filter((line) => line !== '')

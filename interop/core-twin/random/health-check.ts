@@ -13,7 +13,7 @@ import { reportNodeStatus } from '../side.ts'
 
 const ControlPlaneLabel = 'cluster.x-k8s.io/control-plane'
 
-/** Prefixes of names. A change affects the Machines, or the Nodes, whose names begin with the prefix. */
+/** Prefixes of names. A change of a group affects the Machines, or the Nodes, whose names begin with the prefix. */
 const groups = ['ms-', 'md-', 'lone', 'control-plane', ''] as const
 
 const patchGroup = (twin: Twin, group: string, body: object) =>
@@ -271,7 +271,7 @@ const machinesOf = (objects: readonly KubeObject[]) => objects.filter((object): 
 const createRandomCheck = (twin: Twin, choose: Choose, remediation: object) =>
   createCheck(twin, 'mhc', { selector: randomSelector(choose), checks: randomChecks(choose), remediation })
 
-/** MachineHealthChecks of Machines with and without an owner. A MachineSet remediates the Machines that it owns. */
+/** MachineHealthChecks of Machines with and without a MachineSet. A MachineSet remediates its own Machines. */
 export const randomHealthChecks =
   (choose: Choose): Case =>
   async (twin) => {

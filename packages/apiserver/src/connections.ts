@@ -32,8 +32,8 @@ export type EndpointFor = (servername: string | undefined) => Endpoint | undefin
 const MaxContexts = 64
 
 /**
- * Returns the options of the TLS context for clients that send no server name. If there is no such API server, or a function creates
- * its certificate, the options are empty: these clients cannot connect.
+ * Returns the options of the TLS context for clients that send no server name. `endpoint` is their API server. If it is `undefined`, or a
+ * function creates its certificate, the options are empty: these clients cannot connect.
  */
 export function defaultContext(endpoint: Endpoint | undefined): object {
   if (!endpoint || typeof endpoint.serving === 'function') return {}
@@ -56,8 +56,8 @@ export class Connections {
   readonly #endpointFor: EndpointFor
   readonly #clock: Clock
   /**
-   * Serving keys of the API servers that clients connected to. A TLS context is ten times as large as its key, so contexts are cached only
-   * for the latest servers.
+   * Serving keys of the API servers that clients have selected by server name. A TLS context is ten times as large as its key, so
+   * contexts are cached only for the latest servers.
    */
   readonly #keys = new WeakMap<Endpoint, Promise<ServingKey>>()
   readonly #contexts = new Map<Endpoint, SecureContext>()

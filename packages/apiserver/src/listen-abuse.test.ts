@@ -172,7 +172,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, when a client does not read,', (
     expect(ended).toBe(true)
   })
 
-  test('other requests are not blocked, over HTTP/2 not even on the same connection', async () => {
+  test('other requests are not blocked', async () => {
     const listener = await start(async (request, identity) =>
       request.url === '/stream' ? largeResponses[1]![1](request, identity) : okHandler(request, identity),
     )
@@ -188,6 +188,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, when a client does not read,', (
           .on('error', () => {})
           .pause()
       await settled()
+      // Requests on the same connection are not blocked either.
       expect(await get(shared)).toBe(200)
     }
     await settled()
@@ -222,7 +223,7 @@ describe('headers that are too large are rejected', () => {
 
 describe('the budget for bodies', () => {
   const requester = (flow: string, level = 'global-default') => ({ level, flow, isExempt: flow === 'admin' })
-  /** Takes bytes for a user one by one, and returns how many the budget allows. */
+  /** Takes bytes for a user one by one, at most 10,000, and returns how many the budget allows. */
   const takeAll = (budget: BodyBudget, user: ReturnType<typeof requester>): number => {
     const share = budget.share()
     let bytes = 0

@@ -24,29 +24,33 @@ export interface ManagerOptions {
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds after which an unchanged object is reconciled again. If absent, objects are not reconciled periodically. */
   readonly syncPeriod?: number
-  /** Leader election: this manager reconciles and writes only while it holds the Lease. If absent, it reconciles from the start. */
+  /**
+   * Leader election: this manager reconciles and writes only while it holds the Lease; with shards, only objects of the shards whose Leases
+   * it holds. If absent, it reconciles as soon as every informer has synced.
+   */
   readonly leaderElection?: LeadershipOptions
 }
 
 export interface Manager {
-  /** Resolves when every informer has synced. Reconciles begin then; with leader election, they begin once this manager also leads. */
+  /** Resolves when every informer has synced. Reconciles begin then; with leader election, once this manager also holds a Lease. */
   start(): Promise<void>
   /**
    * Aborts reconciles in progress and resolves when all watches have ended and recorded Events were sent or rejected. With leader
-   * election, Events that are not sent within a second are dropped; then no further write begins, and the Lease is released. If writes in
-   * progress take too long, the Lease is left to expire. Without leader election, a reconcile that ignores its signal may still write.
+   * election, Events that are not sent within a second are dropped; then no further write begins, and the held Leases are released. If
+   * writes in progress take too long, their Lease is left to expire. Without leader election, a reconcile that ignores its signal may
+   * still write.
    */
   stop(): Promise<void>
   /** Resolves when the manager was stopped. Rejects when it has ended for another reason, such as the loss of the Lease. */
   readonly ended: Promise<void>
   readonly cache: Cache
-  /** True when no reconcile runs or is ready: only time or an event can start one. */
+  /** True before reconciles begin, and while no reconcile runs or is ready and no key waits until the cache contains its own writes. */
   readonly idle: boolean
   /** Whether every informer has synced, and the manager has not ended. */
   readonly started: boolean
   /**
-   * Whether this manager is the leader: it holds the Lease, or with shards the Lease of shard 0. Without leader election, whether it has
-   * started.
+   * Whether this manager is the leader: it holds the Lease, or with shards the Lease of shard 0. Without leader election, the same
+   * as `started`.
    */
   readonly leads: boolean
   /** Whether this process reconciles the object. */

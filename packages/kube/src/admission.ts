@@ -1,6 +1,7 @@
 /**
- * Admission functions of kinds, for rules that schemas cannot express. The embedded server calls them in-process for each write
- * whose operation they declare; the webhook server of a manager calls the same functions for AdmissionReviews.
+ * Admission functions of kinds, for defaults and rules that schemas cannot express. The embedded server calls them in-process for the
+ * operations that they declare, on the object itself or on its scale subresource; the webhook server of a manager calls the same functions
+ * for AdmissionReviews.
  */
 import type { Reader } from './client.ts'
 import type { FieldError } from './errors.ts'

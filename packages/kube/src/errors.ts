@@ -68,8 +68,9 @@ export interface StatusErrorOptions extends ErrorOptions {
 }
 
 /**
- * Error of the Kubernetes API: thrown by the client when a server returns a Status with `status: Failure`, and by the embedded server to
- * return one. `reason` is empty when the server gives no reason, or one that is not in `StatusReasons`.
+ * Error of the Kubernetes API: thrown by the client when a server returns an error, is unreachable or sends an unusable response, and by
+ * the embedded server to return a Status with `status: Failure`. `reason` is empty when the server gives no reason, or one that is not in
+ * `StatusReasons`.
  *
  * @example
  * try { await client.get(Machine, key) } catch (err) { if (!isReason(err, 'NotFound')) throw err }

@@ -62,7 +62,7 @@ class InProcess implements GoldenServer {
   readonly #server: ApiServer
   readonly #handler: HttpHandler
 
-  /** Creates the server with the options of the recorded server. */
+  /** Creates a server with RBAC authorization and running controllers, as the recordings expect it. */
   constructor() {
     this.#server = createApiServer({
       clock: this.#clock,

@@ -16,12 +16,12 @@ export interface WatchFlags {
 export const withWatchLimits = (command: Command): Command =>
   command
     .addOption(
-      new Option('--namespace <namespace>', 'reconcile only objects of this namespace')
+      new Option('--namespace <namespace>', 'reconcile only cluster-scoped objects and the objects of this namespace')
         .argParser(namespaceName)
         .default('', 'all namespaces'),
     )
     .addOption(
-      new Option('--watch-filter <value>', `reconcile only objects whose label ${WatchLabel} has this value`)
+      new Option('--watch-filter <value>', `value of the label ${WatchLabel} of the objects to reconcile`)
         .argParser(labelValue)
         .default('', 'all objects'),
     )
@@ -102,9 +102,10 @@ export function withTuning(command: Command): Command {
       ).argParser(duration),
     )
     .addOption(
-      new Option('--kube-api-qps <n>', 'average number of requests to the API server per second (default: no limit)').argParser(
-        positiveNumber,
-      ),
+      new Option(
+        '--kube-api-qps <n>',
+        'maximum average number of requests to the API server per second, without those for Leases (default: no limit)',
+      ).argParser(positiveNumber),
     )
     .addOption(
       new Option(
@@ -185,11 +186,11 @@ function positive(text: string): number {
 function positiveNumber(text: string): number {
   const value = Number(text)
   if (!/^\d{1,6}(\.\d+)?$/.test(text) || value <= 0)
-    throw new InvalidArgumentError('expected a number above 0, such as 20 or 0.5.')
+    throw new InvalidArgumentError('expected a number above 0 and below 1000000, such as 20 or 0.5.')
   return value
 }
 
-/** Parses a log level. For Go's form `-v=4`, commander passes `=4`. */
+/** Parses a log verbosity. For Go's form `-v=4`, commander passes `=4`. */
 function verbosity(text: string): number {
   const level = text.replace(/^=/, '')
   if (!/^\d{1,2}$/.test(level)) throw new InvalidArgumentError('expected a level from 0 to 99.')

@@ -404,7 +404,7 @@ describe('admission rejects an update of a class in use', () => {
     )
   })
 
-  test('that adds autoscaler limits to a worker class for which a Cluster sets replicas', async () => {
+  test('that adds an autoscaler limit to a worker class for which a Cluster sets replicas', async () => {
     const { change, machineDeployments } = await aUsedClass()
     const metadata = { annotations: { 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': '1' } }
     const autoscaled = machineDeployments.map((workerClass) => ({ ...workerClass, metadata }))

@@ -28,7 +28,7 @@ interface Scope {
   readonly clusterClass: ClusterClass
   /** `undefined` until all references were processed. */
   refs?: TemplateRefs
-  /** Error that makes VariablesReady False: variables could not be discovered, or their schemas conflict. */
+  /** Error that makes VariablesReady False: variables could not be discovered or are invalid, or their definitions conflict. */
   variablesProblem?: Error
 }
 
@@ -142,7 +142,10 @@ function refVersionsUpToDateCondition(refs: TemplateRefs | undefined): NewCondit
 
 const versionOf = (apiVersion: string): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
 
-/** Writes the variables of the class into its status, also with conflicting schemas. When discovery fails, the earlier variables stay. */
+/**
+ * Writes the variables of the class into its status, also if their definitions conflict. When discovery fails or a discovered variable is
+ * invalid, the earlier variables stay.
+ */
 async function reconcileVariables(scope: Scope, discovered: DiscoveredVariables, context: ReconcileContext): Promise<Outcome> {
   try {
     const status = (scope.clusterClass.status ??= {})

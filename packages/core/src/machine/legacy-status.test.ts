@@ -100,7 +100,7 @@ describe('NodeHealthy', () => {
     ['all conditions unknown',         { node: node(allUnknown) },                                    `Unknown NodeConditionsFailed: ${allUnknownText}`],
     ['infrastructure being deleted',   { infrastructure: infra(provisioned, { deletionTimestamp }) }, 'False/Info Deleting'],
     ['infrastructure deleted',         { infrastructure: missing },                             'False/Info Deleting'],
-    ['cannot be deleted',              { machine: deletingMachine(), steps: { node: { state: 'failed', message: 'no', outcome: proceed() } } }, 'False/Warning DeletionFailed'],
+    ['the Node cannot be deleted',     { machine: deletingMachine(), steps: { node: { state: 'failed', message: 'no', outcome: proceed() } } }, 'False/Warning DeletionFailed'],
   ])('is computed from the state: %s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'NodeHealthy')).toBe(expected)
   })
@@ -137,7 +137,7 @@ describe('Ready', () => {
     status: 'False',
     severity: 'Warning',
     reason: 'UnhealthyNode',
-    lastTransitionTime: deletionTimestamp,
+    lastTransitionTime: '2026-01-01T00:00:00Z',
   }
   const unhealthy = aMachine({ status: { deprecated: { v1beta1: { conditions: [failedHealthCheck] } } } })
   // biome-ignore format: a table

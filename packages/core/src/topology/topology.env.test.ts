@@ -1336,8 +1336,8 @@ test('deletion waits for BeforeClusterDelete', async () => {
 })
 
 /**
- * Returns a wrapper for a transport. It lets `writes` writes pass, not counting Events and dry runs. From the next write on, all requests
- * fail, as for a killed process, until `state.stopped` is reset.
+ * Returns a wrapper for a transport, and its state. The wrapper lets `writes` writes pass, not counting Events and dry runs. From the next
+ * write on, all requests except watches fail, as for a killed process, until `state.stopped` is reset.
  */
 function stopAfter(writes: number) {
   const state = { stopped: false, wasStopped: false }

@@ -33,7 +33,7 @@ export function withDefaultedVariables(cluster: Cluster, clusterClass: ClusterCl
 }
 
 /**
- * Sets defaults of variables in `cluster`, a draft, and returns all errors, those from defaulting first. A list with defaulting errors keeps
+ * Sets defaults of variables in `cluster`, a draft, and returns the errors, those from defaulting first. A list with defaulting errors keeps
  * its values. Transition rules compare a variable with the variable of the same name in the same list of `old`.
  */
 export function defaultAndValidateVariables(cluster: Cluster, clusterClass: ClusterClass, old?: Cluster): FieldError[] {

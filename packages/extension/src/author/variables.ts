@@ -20,8 +20,8 @@ export type VariableDefinition = NonNullable<ResponseOf<typeof DiscoverVariables
  * const variables = defineVariables({ region: s.enum('eu1', 'us1'), disks: s.int32({ minimum: 1 }).default(2) })
  * on(DiscoverVariables, { name: 'discover-variables' }, () => proceedWith({ variables: variables.definitions }))
  *
- * @throws TypeError if a ClusterClass would reject a variable, for example because of a dot in its name, or drop a keyword of its schema,
- *   such as nullable
+ * @throws TypeError if a name is empty, `builtin`, or contains a dot, or if a schema contains a keyword or value that schemas of variables
+ *   do not support, such as nullable
  */
 export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P> {
   const definitions = Object.entries(shape).map(([name, schema]): VariableDefinition => {
@@ -135,7 +135,7 @@ export class Variables {
     return this.#of(path, fallback, 'an integer', Number.isInteger)
   }
 
-  /** Returns a value of any type, validated against its schema. */
+  /** Returns a value of any type, validated against `schema` without its CEL rules. */
   as<T>(path: string, schema: Schema<T>, fallback?: NoInfer<T>): T {
     const value = this.value(path, fallback as Json | undefined)
     const [problem] = structural(s.object({ [path]: schema }).json).validateSchema({ [path]: value })
@@ -144,8 +144,8 @@ export class Variables {
   }
 
   /**
-   * Returns the values of all declared variables, validated against their schemas. A variable that is not set has its default. Without
-   * a default, an optional variable is omitted.
+   * Returns the values of all declared variables, validated against their schemas without CEL rules. A variable that is not set has its
+   * default. Without a default, an optional variable is omitted.
    */
   of<P extends Shape>({ shape }: DeclaredVariables<P>): ObjectOfShape<P> {
     const values: Record<string, unknown> = {}

@@ -1,6 +1,6 @@
 /**
  * Scenario with claims of addresses from a pool: claims of several Clusters, paused claims, and deleted claims. Some claims refer to
- * pools of other providers.
+ * a pool of another group or kind.
  */
 import { Cluster, ClusterNameLabel, IPAddress, IPAddressClaim, PausedAnnotation } from '@capstan/api'
 import { type Input, keyOf, type KubeObject, orAbsent } from '@capstan/kube'
@@ -22,7 +22,7 @@ export const blockedClaims: Readonly<Record<string, string>> = {
 }
 /** Claims that the provider must fulfil after the pause. */
 export const resumedClaims = Object.keys(blockedClaims).filter((name) => name !== 'cluster-missing')
-/** Claims that refer to pools of other providers. */
+/** Claims that refer to a pool of another group or kind: the provider must not fulfil them. */
 export const foreignClaims = ['foreign-group', 'foreign-kind']
 /** A claim that is deleted while its Cluster is paused. */
 export const deletedWhilePaused = 'by-name'
@@ -87,7 +87,7 @@ export async function addresses(bench: Bench): Promise<void> {
   for (const { metadata } of bench.recording.objects(Cluster)) await bench.delete(Cluster, metadata.name)
 }
 
-/** Creates a Cluster whose control plane does not exist: IPAM providers read only whether the Cluster is paused. */
+/** Creates a Cluster without a control plane object: IPAM providers need only the Cluster itself, to know whether it is paused. */
 const createBareCluster = (bench: Bench, name: string, { metadata, spec }: { metadata?: object; spec?: object }) =>
   bench.create(Cluster, {
     metadata: { ...metadata, name },
@@ -111,7 +111,7 @@ const touch = (bench: Bench, name: string) =>
     }),
   )
 
-/** Returns the IPAddress to which the status of a claim refers, otherwise the IPAddress that refers to the claim. */
+/** Returns the IPAddress to which the status of a claim refers, otherwise an IPAddress that refers to the claim, if there is one. */
 export const addressOf = (claim: IPAddressClaim, addresses: readonly IPAddress[]): IPAddress | undefined =>
   addresses.find(({ metadata }) => metadata.name === claim.status?.addressRef?.name) ??
   addresses.find(({ spec }) => spec.claimRef.name === claim.metadata.name)
