@@ -76,7 +76,7 @@ async function onLocalProvider(checks: Checks): Promise<void> {
     provider = await start()
   })
   try {
-    const kinds = [
+    const kindFlags = [
       '--infrastructure',
       'LocalCluster',
       '--machine-pool',
@@ -85,7 +85,7 @@ async function onLocalProvider(checks: Checks): Promise<void> {
       'LocalBootstrapConfig',
     ]
     const { code, report } = await conform(apiServer, [
-      ...kinds,
+      ...kindFlags,
       '--control-plane=LocalControlPlane',
       `--examples=${file('local.yaml')}`,
       '--quiet=3s',
@@ -128,9 +128,9 @@ async function onPoolProvider(checks: Checks): Promise<void> {
 async function onUpstream(checks: Checks): Promise<void> {
   await using apiServer = await startCapstanApiServer({ users: [managersUser], progress: console.log })
   await using managers = await startManagers(apiServer, console.log)
-  const kinds = ['--infrastructure', 'DevCluster', '--bootstrap', 'KubeadmConfig', '--control-plane', 'KubeadmControlPlane']
+  const kindFlags = ['--infrastructure', 'DevCluster', '--bootstrap', 'KubeadmConfig', '--control-plane', 'KubeadmControlPlane']
   const { code, report } = await conform(apiServer, [
-    ...kinds,
+    ...kindFlags,
     '--core=upstream',
     `--examples=${file('upstream.yaml')}`,
     '--quiet=10s',
@@ -169,10 +169,10 @@ function expectNothingBroken(
 
 async function expectClean(apiServer: RunningApiServer, checks: Checks): Promise<void> {
   const { items } = await apiServer.client().list(Namespace)
-  const conformNamespaces = items.filter(
+  const remainingNamespaces = items.filter(
     ({ metadata }) => metadata.name.startsWith('conform') && metadata.deletionTimestamp === undefined,
   )
-  checks.check('all namespaces of the run are deleted or being deleted', conformNamespaces.length === 0, conformNamespaces)
+  checks.check('all namespaces of the run are deleted or being deleted', remainingNamespaces.length === 0, remainingNamespaces)
 }
 
 const file = (name: string): string => fileURLToPath(new URL(`conform/${name}`, import.meta.url))

@@ -1,7 +1,7 @@
 /**
  * A server in TypeScript with an extension for each of many test cases. The first segment of the URL's path is the name of the case. Each
  * extension records every call, also of Discovery, and sends the responses that its case sets. It has a handler for every hook except
- * Discovery, to which the SDK responds.
+ * Discovery, to which the SDK responds by default.
  */
 import { type Hook, hookCatalog } from '@capstan/api'
 import {
@@ -35,7 +35,10 @@ export interface CaseExtension {
   /** URL for `clientConfig`. */
   readonly url: string
   readonly calls: RecordedCall[]
-  /** Sets the response to a hook. `undefined` restores the default response, with which core continues. */
+  /**
+   * Sets the response to a hook. `undefined` restores the default response, with which core continues. The response to Discovery must be a
+   * `Response`.
+   */
   setResponse(hook: string, respond: ((call: RecordedCall) => ScriptedResponse | Promise<ScriptedResponse>) | undefined): void
 }
 

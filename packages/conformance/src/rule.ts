@@ -16,13 +16,13 @@ export interface Problem {
   readonly manifest: Manifest
   /** Path of the field in the manifest, such as `metadata.labels`. */
   readonly path: string
-  /** The actual and the expected value. */
+  /** Describes the violation. */
   readonly message: string
   /** The remedy. */
   readonly edit: string
 }
 
-/** A check of the manifests of a provider, which `capstan lint` runs. */
+/** A check of the manifests of a provider, which `capstan lint` and `capstan conform` run. */
 export interface StaticCheck {
   /** The checked parts of the manifests, for the reference page. */
   readonly looksAt: string
@@ -31,7 +31,7 @@ export interface StaticCheck {
 }
 
 export interface Rule {
-  /** Stable identifier, by which findings, suppressions and tests refer to the rule. */
+  /** Stable identifier, by which findings, tests, and the options `--only` and `--skip` of `capstan conform` refer to the rule. */
   readonly id: string
   readonly level: Level
   /** Pages that state the rule: contracts, `IPAM` or `clusterctl`. */

@@ -4,7 +4,7 @@
 interface Part {
   readonly layout: string
   readonly pattern: RegExp
-  /** Limits of a number, and its name in Go's error, such as `month out of range`. */
+  /** Name of a number in Go's error, such as `month` in `month out of range`, and the limits of the number. */
   readonly range?: readonly [name: string, least: number, most: number]
 }
 

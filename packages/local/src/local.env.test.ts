@@ -1,5 +1,5 @@
 /**
- * Tests the whole provider with core's Cluster and Machine controllers, on the virtual clock. `npm run interop -- old-contract` runs this
+ * Tests the provider together with core's Cluster and Machine controllers, on the virtual clock. `npm run interop -- old-contract` runs this
  * file with contract v1beta1.
  */
 import { Cluster, coreKinds, Machine } from '@capstan/api'
@@ -170,7 +170,7 @@ const machineTexts = async (env: LocalEnv) =>
     .map((machine) => `${machine.status?.phase} in ${machine.status?.failureDomain} ${machine.spec.version}`)
     .sort()
 
-test('a cluster without simulated delays is provisioned at once', async () => {
+test('a cluster without simulated delays is provisioned within two seconds', async () => {
   const env = await startEnv()
   await createCluster(env)
   await env.advance(seconds(2))
@@ -234,7 +234,7 @@ test('a control plane scales from 1 to 3, to 5 and to 1, one Machine at a time, 
   await expect(scale(env, 2)).rejects.toThrow('spec.replicas: Forbidden: cannot be an even number when etcd is stacked')
 })
 
-test('a new version replaces one Machine at a time, and the API server is reachable afterwards', async () => {
+test('a new version replaces one Machine at a time, and the workload API server is reachable afterwards', async () => {
   const env = await startEnv()
   await createCluster(env, { replicas: 3 })
   await env.advance(seconds(10))
@@ -478,11 +478,11 @@ test('an idle cluster writes nothing', async () => {
   const env = await startEnv({ stores })
   await createCluster(env, { replicas: 3 })
   await env.advance(minutes(1))
-  const workload = (await stores.openStore('workload_default_demo')).revision
+  const workloadRevision = (await stores.openStore('workload_default_demo')).revision
   const { revision } = env.store
   await env.advance(minutes(30))
   expect(env.store.revision).toBe(revision)
-  expect((await stores.openStore('workload_default_demo')).revision).toBe(workload)
+  expect((await stores.openStore('workload_default_demo')).revision).toBe(workloadRevision)
 })
 
 test('a paused control plane is not scaled until it is resumed', async () => {

@@ -48,7 +48,7 @@ interface Step {
   readonly prepare?: SentRequest
   readonly crd?: object
   /**
-   * Paths of values in the responses to `prepare` and `request`, by variable. Later requests contain such a value where the
+   * Paths of values in the responses to `prepare` and `request`, by variable. Later requests contain the value of a variable where the
    * recording has `{{VARIABLE}}`.
    */
   readonly save?: { readonly [variable: string]: string }
@@ -167,7 +167,7 @@ class Replay {
   }
 }
 
-/** Adds the annotation that `kubectl apply` adds: JSON as Go encodes it, with sorted members and `>` escaped. */
+/** Sets the annotation that `kubectl apply` adds, as the only annotation: JSON as Go encodes it, with sorted members and `>` escaped. */
 function withLastApplied(object: UnknownObject): object {
   const annotated = { ...object, metadata: { annotations: {}, ...object.metadata } }
   const text = stableText(annotated).replaceAll('>', '\\u003e')

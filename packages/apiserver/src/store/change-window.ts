@@ -80,7 +80,10 @@ export class ChangeWindow {
     return this.#elapsed
   }
 
-  /** Returns changes of a resource after `revision`, oldest first, at most `limit`; `expired` when some of them have left the window. */
+  /**
+   * Returns changes of a resource after `revision`, oldest first, at most `limit`; `expired` when a change after `revision`, of any
+   * resource, has left the window.
+   */
   since(revision: number, resource: string, limit?: number): Since {
     this.#removeOld(this.#now())
     if (revision < this.#floor) return { kind: 'expired', oldest: this.#floor + 1 }
@@ -131,7 +134,7 @@ class Queue<T> {
 
 const revisionOf = ({ revision }: Change): number => revision
 
-/** Returns the approximate length of a value as JSON, which is cheap to compute and sufficient to limit memory. */
+/** Returns the approximate length of a value's JSON. It is cheap to compute, and sufficient to limit memory. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 4

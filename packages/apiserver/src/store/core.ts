@@ -10,7 +10,7 @@ import { type ObjectEncoding, plainObjects } from './packed.ts'
 import { Table } from './table.ts'
 import { type Change, type Since, type Store, StoreConflict, type StoreKey, type Write } from './store.ts'
 
-/** Makes changes durable. Called for one group at a time, in the order of revisions. */
+/** Makes changes durable. `append` is called for one group at a time, in the order of revisions. */
 export interface Log {
   /**
    * Resolves once all of `changes` are durable. When it rejects, the store drops all of them and reuses their revisions. `time` is the time
@@ -34,9 +34,12 @@ export interface Recovered {
 export interface StoreOptions {
   /** Limits of the window of recent changes. Defaults: 20,000 changes, 64 Mi characters, and no maximum age. */
   readonly history?: Partial<HistoryLimits>
-  /** Clock for the times of changes. Default: all changes have the time 0, and `history.age` has no effect. */
+  /**
+   * Clock for the times of changes. Default: the clock of the data folder. In the memory store without a clock, all changes have the
+   * time 0, and `history.age` has no effect.
+   */
   readonly clock?: Clock
-  /** Encoding of stored objects. Default: plain objects. */
+  /** Encoding of stored objects. Default: the encoding of the data folder; in the memory store, plain objects. */
   readonly encode?: ObjectEncoding
 }
 
@@ -119,8 +122,8 @@ export class CoreStore implements Store {
     }
     return new Promise((resolve, reject) => {
       this.#pending.push({ write, resolve, reject })
-      // Waits for the next turn of the event loop. The writes that are committed until then share one sync, and watchers read their
-      // changes together.
+      // Waits for the next turn of the event loop, so that writes that are committed until then can form one group: they share one sync,
+      // and watchers read their changes together.
       this.#flushing ??= nextTurn().then(() => this.#flush(log))
     })
   }

@@ -14,7 +14,7 @@ export interface FolderWatch {
  */
 export function watchFolders(changed: (file: string) => void): FolderWatch {
   const watchers = new Map<string, FSWatcher>()
-  /** Folders to watch that do not exist yet. */
+  /** Folders to watch that do not exist. */
   const missing = new Set<string>()
 
   const watchFolder = (folder: string): void => {
@@ -60,8 +60,8 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
 }
 
 /**
- * Whether a file can be part of a Runtime Extension: source code, JSON or YAML, but no test, and no file whose name starts with a dot, such as
- * a temporary file of an editor.
+ * Whether a file can be part of a Runtime Extension: JavaScript, TypeScript, JSON or YAML, but no test, and no file whose name starts with a
+ * dot, such as a temporary file of an editor.
  */
 export const isExtensionFile = (name: string): boolean =>
   /\.([cm]?[jt]s|json|ya?ml)$/.test(name) && !name.startsWith('.') && !/\.(test|spec)\.[cm]?[jt]s$/.test(name)

@@ -35,7 +35,7 @@ import type { PoolKind, Target } from './target.ts'
 
 /** Time limits in milliseconds. */
 export interface Limits {
-  /** Time limit of each wait for a condition. */
+  /** Maximum duration of each wait for a condition. Some waits have a shorter time limit. */
   readonly wait: number
   /**
    * Duration of waits without a condition, for example to show that the provider does not change a paused object. Also the maximum time until
@@ -97,7 +97,7 @@ export interface RequestResult {
   /** End of the request, in milliseconds since the Unix epoch. */
   readonly at: number
   readonly object: KubeObject
-  /** Error message; `undefined` if the request succeeded. */
+  /** Error message of the request or of the check of its response; `undefined` without an error. */
   readonly error: string | undefined
 }
 

@@ -71,7 +71,7 @@ export function requiredField(claim: Claim, path: string, type: FieldType): Prob
   return optionalField(claim, path, type)
 }
 
-/** Returns the problem of an optional field that has the wrong type; an empty list if the field is absent. */
+/** Returns the problem of an optional field that has the wrong type; otherwise, also if the field is absent, an empty list. */
 export function optionalField(claim: Claim, path: string, type: FieldType): Problem[] {
   const problem = typeProblem(claim.schema, path, type)
   return problem === undefined ? [] : [schemaProblem(claim, path, problem, `Change the type of ${path} to ${type}.`)]

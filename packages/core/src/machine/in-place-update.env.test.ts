@@ -286,7 +286,7 @@ test.each([
   expect(await remainingAnnotations()).toEqual([])
 })
 
-test('an annotation removed by a user ends the update without another call', async () => {
+test('an update ends without another call when a user removes update-in-progress from the Machine', async () => {
   const { requests } = await provisionMachine(() => ({ wait: 3600 }))
   await startUpdate()
   await env.patch(Machine, 'm1', { metadata: { annotations: { [inProgress]: null } } })

@@ -28,8 +28,8 @@ export const sourcesOf = (machineSet: MachineSet): ReadonlySet<string> =>
   namesIn(machineSet, MachineSetReceiveMachinesFromMachineSetsAnnotation)
 
 /**
- * Returns how many Machines the set has beyond `replicas`. In a set that receives Machines from other sets, Machines that the deployment
- * has not counted yet are left out.
+ * Returns how many Machines the set has beyond `replicas`. In a set that receives Machines from other sets, Machines for which
+ * `isPendingAcknowledge` is true are left out.
  */
 export function surplus(machineSet: MachineSet, machines: readonly Machine[], replicas: number): number {
   const pending = sourcesOf(machineSet).size === 0 ? 0 : machines.filter(isPendingAcknowledge).length

@@ -1,7 +1,7 @@
 /**
  * A circuit breaker for one handler. After some consecutive failed calls it rejects calls for a delay, then allows one trial call.
- * Each further failed call, such as the trial call, doubles the delay, up to a limit. The Runtime SDK proposal describes a
- * circuit breaker; upstream has not implemented it.
+ * Each further failed call, such as the trial call, doubles the delay, up to a limit. Upstream has no circuit breaker; its
+ * proposal of the lifecycle hooks names one as future work.
  */
 import type { Clock } from '@capstan/kube'
 import { minutes, seconds } from '@capstan/kube'

@@ -23,7 +23,7 @@ export function callMetrics(registry: Registry): CallObserver {
     buckets: [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60],
     registers: [registry],
   })
-  const handlers = new Counter({
+  const handlerRequests = new Counter({
     name: 'capstan_runtime_sdk_handler_requests_total',
     help: 'Calls by handler, registered hook version and outcome.',
     labelNames: ['extension_config', 'handler', 'announced_version', 'hook', 'outcome'],
@@ -38,7 +38,7 @@ export function callMetrics(registry: Registry): CallObserver {
   })
   const attemptsTotal = new Counter({
     name: 'capstan_runtime_sdk_handler_attempts_total',
-    help: 'Requests sent, by handler. A request that the server has not processed, because the connection ended or the server rejected the stream, is sent again and counted again.',
+    help: 'Attempts to send a request, by handler. A request that the server has not processed, because the connection ended or the server rejected the stream, may be sent again, which is another attempt.',
     labelNames: ['extension_config', 'handler', 'hook'],
     registers: [registry],
   })
@@ -55,7 +55,7 @@ export function callMetrics(registry: Registry): CallObserver {
     const handlerLabels = { extension_config: extensionConfig, handler, announced_version: announcedVersion, hook: hook.name }
     attemptsTotal.inc({ extension_config: extensionConfig, handler, hook: hook.name }, attempts)
     handlerDuration.observe({ extension_config: extensionConfig, handler, hook: hook.name }, took / 1000)
-    handlers.inc({ ...handlerLabels, outcome: outcome.kind === 'failed' ? outcome.code : statusLabel(outcome) })
+    handlerRequests.inc({ ...handlerLabels, outcome: outcome.kind === 'failed' ? outcome.code : statusLabel(outcome) })
     if (isDeprecated) deprecated.inc(handlerLabels)
   }
 }

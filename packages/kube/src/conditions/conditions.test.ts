@@ -192,7 +192,7 @@ describe('summary', () => {
 
   test.each<[string, Condition[], Partial<Parameters<typeof summary>[2]>, string]>([
     [
-      'a summary is True when no condition is an issue',
+      'a summary is True when no condition is an issue or Unknown',
       [condition('A', 'True'), condition('B', 'True', 'fine'), condition('Deleting', 'False', '')],
       {},
       'True Ready\n* B: fine',
@@ -210,7 +210,7 @@ describe('summary', () => {
       'False NotReady\n* Deleting: DeletingReason',
     ],
     [
-      'a summary is Unknown when a condition is missing',
+      'a summary is Unknown when a condition is missing and no condition is an issue',
       [condition('A', 'True'), condition('Deleting', 'False')],
       {},
       'Unknown ReadyUnknown\n* B: Condition not yet reported',
@@ -246,7 +246,7 @@ describe('summary', () => {
       'False NotReady\n* A: GONE',
     ],
     [
-      'messages of several lines are indented',
+      'messages with several lines or with bullets are indented',
       [
         condition('A', 'False', '* one'),
         condition('B', 'False', 'two\n* three'),
@@ -260,7 +260,7 @@ describe('summary', () => {
   test.each([
     ['of the target condition itself', () => summary([], 'Ready', { of: ['Ready'] }), 'condition Ready cannot sum up itself'],
     [
-      'of conditions of which none is reported',
+      'of conditions that may all be missing, and of which none is reported,',
       () => summary([], 'Ready', { of: ['A'], ignoreIfMissing: ['A'] }),
       'condition Ready sums up no conditions: none of A is reported',
     ],
@@ -283,15 +283,20 @@ describe('aggregate', () => {
   const controlPlane = { 'cluster.x-k8s.io/control-plane': '' }
 
   test.each<[string, Parameters<typeof aggregate>[0], Parameters<typeof aggregate>[2], string]>([
-    ['an aggregate is True without issues', [ready('a', 'True', ''), ready('b', 'True', '')], {}, 'True InfoReported\n'],
     [
-      'the message contains the non-empty messages of objects without issues when no object has an issue',
+      'an aggregate is True when no condition is an issue or Unknown',
+      [ready('a', 'True', ''), ready('b', 'True', '')],
+      {},
+      'True InfoReported\n',
+    ],
+    [
+      'when no condition is an issue or Unknown, the message contains the non-empty messages',
       [ready('a', 'True', 'hi'), ready('b', 'True', '')],
       {},
       'True InfoReported\n* Machine a: hi',
     ],
     [
-      'an aggregate is Unknown when an object lacks the condition',
+      'an aggregate is Unknown when an object lacks the condition and no condition is an issue',
       [object('Machine', 'a', [])],
       {},
       'Unknown UnknownReported\n* Machine a: Condition Ready not yet reported',

@@ -80,7 +80,7 @@ const entryTexts = (object: KubeObject) =>
   )
 
 describe('apply', () => {
-  test('makes its manager the owner of all fields of a new object; the keys of list items include defaults', () => {
+  test('makes its manager the owner of the applied spec fields of a new object; the keys of list items include defaults', () => {
     const created = apply(undefined, 'm', { replicas: 1, ports: [{ port: 80 }], tags: ['a'], free: { deep: { k: 1 } } })
     expect(entryTexts(created)).toEqual([
       'm Apply 00:00 {"f:spec":{"f:free":{"f:deep":{".":{},"f:k":{}}},"f:ports":{"k:{\\"port\\":80,\\"protocol\\":\\"TCP\\"}":{".":{},"f:port":{}}},"f:replicas":{},"f:tags":{"v:\\"a\\"":{}}}}',
@@ -125,7 +125,7 @@ describe('apply', () => {
     )
   })
 
-  test('a forced apply takes over the fields of other managers', () => {
+  test('a forced apply takes over the fields that it changes from other managers', () => {
     const live = stored(apply(undefined, 'm1', { replicas: 1, color: 'red' }))
     expect(entryTexts(apply(live, 'm2', { replicas: 2 }, 1, true))).toEqual([
       'm1 Apply 00:00 {"f:spec":{"f:color":{}}}',
@@ -217,7 +217,7 @@ describe('update', () => {
     expect(keepTimes(live, next)).toBe(true)
   })
 
-  test('that creates an object owns only the fields of a spec that is in the zero value of the kind; an apply without a spec adds none', () => {
+  test('that creates an object makes its manager the owner of the fields in a spec, but not of the spec itself, if the zero value of the kind has a spec; an apply without a spec adds none', () => {
     const next = widget({ spec: { replicas: 1 } })
     updateManagedFields(undefined, next, { ...context('m'), zeroValue: { spec: {} } })
     expect(entryTexts(next)).toEqual(['m Update 00:00 {"f:spec":{"f:replicas":{}}}'])
@@ -225,7 +225,7 @@ describe('update', () => {
     expect(applied).not.toHaveProperty('spec')
   })
 
-  test('through the status subresource owns only status fields', () => {
+  test('through the status subresource makes its manager the owner of status fields only', () => {
     const live = stored(update(undefined, 'a', (w) => (w.spec = { replicas: 1 })))
     const next = update(
       live,

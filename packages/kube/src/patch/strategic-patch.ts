@@ -17,7 +17,8 @@ type Members = Record<string, unknown>
  * Applies the patch to a copy of the object. `object` and `patch` do not change.
  *
  * @throws StatusError BadRequest when `$deleteFromPrimitiveList` or `$retainKeys` is not a list, or `$retainKeys` lacks a key that the patch
- * sets. StatusError without a reason, code 500, for all other errors, such as an unknown directive or an item without its merge key
+ * sets. StatusError without a reason, code 500, for all other errors, such as an unknown directive or an item without its merge key.
+ * Directives in an object or list that the patch adds are not checked
  */
 export const applyStrategicPatch = <T extends object>(object: T, patch: object, schema: JSONSchema): T =>
   atOnce(applyingStrategicPatch(object, patch, schema))
@@ -67,7 +68,7 @@ function replacementOf({ [Directive]: directive, ...replacement }: Members): Mem
   throw unknownDirective({ [Directive]: directive, ...replacement })
 }
 
-/** Sorts the lists for which the patch has a `$setElementOrder`, but no changes of items. */
+/** Sorts the lists for which the patch has a `$setElementOrder`, but no member with items. */
 function* sortingMembers(
   object: Members,
   patch: Members,
@@ -257,7 +258,7 @@ function elementOrders(patch: Members, keys: readonly string[]): Map<string, unk
   return orders
 }
 
-/** Rejects a patch with an item that `$setElementOrder` lacks, or with items in another order than there. */
+/** Rejects a patch with an item that `$setElementOrder` lacks, or with items in another order than there. An empty order permits all items. */
 function checkOrder(patch: readonly unknown[], order: readonly unknown[], mergeKey: string | undefined): void {
   if (patch.length === 0 || order.length === 0) return
   const idOf = (item: unknown) => (mergeKey !== undefined && isRecord(item) ? getMember(item, mergeKey) : item)

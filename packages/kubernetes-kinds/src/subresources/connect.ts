@@ -21,22 +21,22 @@ export const isConnection = (subresource: string | undefined): boolean =>
 export function connect(server: ServerContext, context: RequestContext): Status {
   const { info, request } = context
   const { namespace, name = '' } = request
-  const kind = request.subresource!.split('/')[0]!
+  const connection = request.subresource!.split('/')[0]!
   if (info.storage === 'services') throw unreachableService(server, context)
   const object = stored(server, info, keyFor(info, namespace, name))
   if (info.storage === 'nodes') throw unreachableNode(object as unknown as Node, '')
   const pod = object as unknown as Pod
-  if (kind === 'proxy') throw unreachablePod(pod)
+  if (connection === 'proxy') throw unreachablePod(pod)
 
-  const container = kind === 'portforward' ? '' : containerOf(pod, request.body)
+  const container = connection === 'portforward' ? '' : containerOf(pod, request.body)
   const { nodeName } = pod.spec
   if (!nodeName) {
-    if (kind === 'log') return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 204 }
+    if (connection === 'log') return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 204 }
     throw badRequest(`pod ${name} does not have a host assigned`)
   }
   const node = server.store.get({ resource: 'nodes', namespace: '', name: nodeName })
   if (!node) throw notFound(info, nodeName) // Upstream's error also names pods instead of nodes.
-  const kubeletPath = { log: 'containerLogs', portforward: 'portForward' }[kind] ?? kind
+  const kubeletPath = { log: 'containerLogs', portforward: 'portForward' }[connection] ?? connection
   throw unreachableNode(node as unknown as Node, `${kubeletPath}/${namespace}/${name}${container === '' ? '' : `/${container}`}`)
 }
 
