@@ -55,7 +55,10 @@ export interface Store {
   count(resource: string): number
   /** Resolves with the change once it is durable. @throws StoreConflict when `previous` is no longer the stored object */
   commit(write: Write): Promise<Change>
-  /** Returns changes of a resource after `revision`, oldest first, at most `limit`; `expired` when some of them have left the history. */
+  /**
+   * Returns changes of a resource after `revision`, oldest first, at most `limit`; `expired` when a change after `revision`, of any
+   * resource, has left the history.
+   */
   since(revision: number, resource: string, limit?: number): Since
   /**
    * Calls `listener` with every later change of `resource` (of all resources when it is `undefined`), in order, synchronously when the

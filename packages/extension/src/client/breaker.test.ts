@@ -140,3 +140,13 @@ test('an aborted call neither counts as a failure nor resets the count', async (
   await call(down)
   expect(breaker.state).toBe('open')
 })
+
+test('a call that would wait for calls in progress fails at once if its signal has aborted', async () => {
+  const { breaker, call } = aBreaker()
+  const gate = Promise.withResolvers<string>()
+  const open = [call(() => gate.promise), call(() => gate.promise)]
+  const signal = AbortSignal.abort(new Error('stopped'))
+  await expect(breaker.run(up, outage, { maxWait, signal })).rejects.toThrow('stopped')
+  gate.resolve('fine')
+  expect(await Promise.all([...open, call(up)])).toEqual(['fine', 'fine', 'fine'])
+})

@@ -120,6 +120,7 @@ export class Breaker {
       this.#inFlight++
       return
     }
+    signal?.throwIfAborted()
     await new Promise<void>((resolve, reject) => {
       const leave = (settle: () => void) => () => {
         const index = this.#waiting.indexOf(enter)
