@@ -1,9 +1,9 @@
 /**
- * Measures `capstan manager`, then upstream's Go managers, each on its own kube-apiserver with etcd. Clusters have one
- * control plane machine and two workers. The bench measures the time from apply to Available, an upgrade of all Clusters, the idle
- * managers, and the deletion. Requests are counted in the API server's audit log. `--managers N,…` instead measures, for each N, N core
- * managers of Capstan that share the Clusters, without an upgrade. `--sides one-process` measures one process with all providers and
- * without webhooks.
+ * Measures `capstan manager`, then upstream's Go managers, each on its own kube-apiserver with etcd; with `--short`, only `capstan manager`.
+ * Clusters have one control plane machine and two workers. The bench measures the time from apply to Available, an upgrade of all Clusters,
+ * the idle managers, and the deletion. Requests are counted in the API server's audit log. `--managers N,…` instead measures, for each N, N core
+ * managers of Capstan that share the Clusters, without an upgrade. `--sides one-process` measures one process of Capstan with core and the
+ * local provider, without webhooks.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -55,7 +55,9 @@ const capstan: Side = {
   start: (apiServer) => startCapstanManagers(apiServer, [withWebhooks('core'), withWebhooks('local')]),
 }
 
-/** One process with all providers, and without webhooks: kube-apiserver then calls no admission webhook and converts no object. */
+/**
+ * One process with core and the local provider, and without webhooks: kube-apiserver then calls no admission webhook and converts no object.
+ */
 const oneProcess: Side = {
   ...capstan,
   name: 'one-process',
@@ -266,7 +268,7 @@ interface Reading {
   /** CPU seconds of kube-apiserver, etcd and kube-controller-manager so far. */
   readonly server: number
   /** Number of requests of the managers so far. */
-  readonly events: number
+  readonly requests: number
   readonly missedWrites: number
 }
 
@@ -283,7 +285,7 @@ class Meter {
   }
 
   read(): Reading {
-    return { ...this.#readTimes(), events: this.#events().length, missedWrites: this.#running.missedWrites?.() ?? 0 }
+    return { ...this.#readTimes(), requests: this.#events().length, missedWrites: this.#running.missedWrites?.() ?? 0 }
   }
 
   since(before: Reading) {
@@ -292,7 +294,7 @@ class Meter {
       wall: (after.at - before.at) / 1000,
       managers: after.managers - before.managers,
       server: after.server - before.server,
-      events: this.#events().slice(before.events),
+      events: this.#events().slice(before.requests),
     }
   }
 

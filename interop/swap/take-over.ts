@@ -1,9 +1,9 @@
 /**
  * Our core takes over Clusters that upstream's core has created, and upstream's core takes them back. The first two takeovers occur while
- * the controllers are idle: no Machine may be replaced, and no field outside of the status may change its value or its manager. After each
- * of these takeovers, the new core must be able to change and remove labels, taints and replicas that the previous core has applied. The
- * last two takeovers occur during a rollout and a deletion, after the previous core was killed: no Machine of the new version may be
- * replaced.
+ * the controllers are idle: no Machine may be replaced, and no field outside of the status, except the resourceVersion, may change its value
+ * or its manager. After each of these takeovers, the new core must be able to change and remove labels, taints and replicas that the
+ * previous core has applied. The last two takeovers occur during a rollout and a deletion, after the previous core was killed: no Machine of
+ * the new version may be replaced.
  */
 import { join } from 'node:path'
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
@@ -135,7 +135,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
       progress(`labels and taints changed and removed by ${newCore}`)
       await scale(context, 'classy', { ...larger, workers: 3 })
       await removeReplicas(context)
-      // The webhook sets one replica if neither the topology nor an autoscaler sets the number.
+      // The webhook for MachineDeployments sets one replica if neither the topology nor the annotations for an autoscaler set the number.
       await waitUntilSettled(context, 'classy', { ...larger, workers: 1 })
       await applyMetadata(context, { labels: { keep: newCore, go: newCore }, taint: true })
       await waitForMetadata(context, { labels: { keep: newCore, go: newCore }, taint: true }, newCore)

@@ -1,6 +1,6 @@
 /**
  * Cases of Clusters without a class.
- * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ * Every case does the same with upstream's core and with Capstan's, and compares the objects of both sides after each step (`settle`).
  */
 import { X509Certificate } from 'node:crypto'
 import { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
@@ -85,7 +85,7 @@ const createWithProviders = async (twin: Twin, kinds = stub, metadata: object = 
 }
 
 /** Returns a provider object's status with one condition. */
-const condition = (type: string, status: string, fields: object = {}) => ({
+const statusWithCondition = (type: string, status: string, fields: object = {}) => ({
   conditions: [{ type, status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
@@ -113,7 +113,7 @@ const mirroring =
     await twin.setReports({
       cluster: () => ({ status: milestones }),
       controlPlane: () => ({ status: milestones }),
-      [role]: () => ({ status: { ...milestones, ...condition(type, 'True', reported) } }),
+      [role]: () => ({ status: { ...milestones, ...statusWithCondition(type, 'True', reported) } }),
     })
     await createWithProviders(twin, kinds)
     await twin.settle('the condition is reported')

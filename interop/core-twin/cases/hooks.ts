@@ -1,6 +1,6 @@
 /**
  * Cases in which hooks of a runtime extension block, fail, patch, and update in place.
- * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ * Every case does the same with upstream's core and with Capstan's, and compares the objects of both sides after each step (`settle`).
  */
 import {
   Cluster,
@@ -121,7 +121,7 @@ interface PatchRequest {
 const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
 const region = [{ op: 'add', path: '/spec/template/spec/region', value: 'eu' }]
 
-/** Returns patches that add a region to every template. */
+/** Returns a response of GeneratePatches whose patches add a region to every template. */
 const addRegion = ({ request }: { request: object }): ScriptedResponse => {
   const { items } = request as PatchRequest
   return proceedWith({ items: items.map(({ uid }) => ({ uid, patchType: 'JSONPatch', patch: base64(region) })) } as never)

@@ -1,4 +1,4 @@
-/** Caches all objects of one kind, and updates them by a watch. Objects are frozen and shared; an index is built at its first use. */
+/** Caches the objects of one kind that a watch selects, and updates them by its events. Objects are frozen and shared; an index is built at its first use. */
 import type { Kind, KubeObject, ObjectKey, WatcherEvent } from '@capstan/kube'
 import { keyOf, keyText } from '@capstan/kube'
 import type { Index } from './controller.ts'

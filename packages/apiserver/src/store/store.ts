@@ -5,7 +5,8 @@
  * Guarantees:
  * - In the durable store, a commit resolves, and is visible to `get`, `list` and subscribers, only when it is durable.
  * - Each commit has its own revision, one above the last. In the durable store, revisions continue after a restart.
- * - In the durable store, commits that arrive while others are being written share the next write (group commit).
+ * - In the durable store, commits of different objects that arrive while others are being written share the next write (group commit), up
+ *   to 256 of them.
  * - Stored objects are deeply frozen; their `metadata.resourceVersion` is the revision that wrote them.
  */
 import type { KubeObject } from '@capstan/kube'
@@ -53,7 +54,10 @@ export interface Store {
   listAt(revision: number, resource: string, namespace?: string): readonly KubeObject[] | undefined
   /** Number of objects of a resource. */
   count(resource: string): number
-  /** Resolves with the change once it is durable. @throws StoreConflict when `previous` is no longer the stored object */
+  /**
+   * Resolves with the change once it is durable; in the memory store, at once.
+   * @throws StoreConflict when `previous` is not the stored object; StatusError when the log cannot be written; Error after `close`
+   */
   commit(write: Write): Promise<Change>
   /**
    * Returns changes of a resource after `revision`, oldest first, at most `limit`; `expired` when a change after `revision`, of any

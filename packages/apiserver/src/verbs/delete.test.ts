@@ -30,7 +30,7 @@ describe('a delete', () => {
     expect(await get()).toBeUndefined()
   })
 
-  test('waits for finalizers, and the removal of the last one deletes the object', async () => {
+  test('of an object with finalizers marks it; then no finalizer can be added, and the removal of the last finalizer deletes the object', async () => {
     await t.client.create(Widget, aWidget('w', {}, { finalizers: ['example.com/a', 'example.com/b'] }))
     const pending = await t.client.delete(Widget, at('w'))
     expect(pending?.metadata).toMatchObject({

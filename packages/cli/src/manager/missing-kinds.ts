@@ -20,10 +20,11 @@ export interface AwaitKindsOptions {
 }
 
 /**
- * Resolves when the API server serves every kind that the controllers watch. Does not check the kinds in `own`. A kind whose
- * list fails with another error than NotFound counts as served.
+ * Resolves when the API server serves every kind that the declarations of the controllers name, except the kinds in `own`. A kind whose
+ * list fails with another error than NotFound counts as served. Waits at most a minute: informers would repeat their requests for missing
+ * kinds forever.
  *
- * @throws UsageError that names the missing kinds after a minute; otherwise informers would repeat their requests forever
+ * @throws UsageError that names the kinds that are missing after a minute; the abort reason when `signal` aborts
  */
 export async function awaitKinds({ client, controllers, own, namespace, clock, log, signal }: AwaitKindsOptions): Promise<void> {
   const idOf = (kind: Kind) => `${resourceName(kind)} ${kind.version}`

@@ -1,8 +1,8 @@
 /**
  * Keeps a serving certificate in a Secret that the managers of one Lease share. Every manager reads the Secret. A manager that finds no
  * usable certificate creates one: at the first start, or when the certificate is invalid, has expired, or lacks a name at which API
- * servers call this manager. Only the leader renews the certificate before it expires. Implements --webhook-cert-secret, which the manifests
- * for clusters without cert-manager use.
+ * servers call this manager. With leader election, only the leader renews the certificate before it expires. Implements
+ * --webhook-cert-secret, which the manifests for clusters without cert-manager use.
  */
 import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, isUsable, makeAuthority } from '@capstan/kube/node'

@@ -317,7 +317,8 @@ export function dryRun(id: string, page: ContractName, section: string): Rule {
     section,
     versions: bothVersions,
     applies: 'providers that support ClusterClasses and whose webhook rejects changes of templates',
-    sentence: 'The webhook accepts changes of a template in a dry run that has the annotation topology.cluster.x-k8s.io/dry-run.',
+    sentence:
+      'In a dry run, the webhook accepts changes of a template that has the annotation topology.cluster.x-k8s.io/dry-run.',
     why: 'Core compares templates of a topology by a dry run. When the webhook rejects it, the topology is not reconciled.',
     check: { none: 'behaviour of the webhook' },
     live: [dryRunAccepted(page)],

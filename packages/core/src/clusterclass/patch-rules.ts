@@ -153,7 +153,10 @@ function jsonPatchErrors(patch: JSONPatch, fieldPath: string, spec: ClusterClass
   return errors
 }
 
-/** Rejects paths outside spec. In lists, a patch can only add an item at the start or end: other indexes depend on other patches. */
+/**
+ * Rejects paths that do not start with `/spec`, and numeric indexes except `0` in an `add`: other patches may change which item an index
+ * selects.
+ */
 function pathErrors(patch: JSONPatch, fieldPath: string): FieldError[] {
   const { op, path } = patch
   const errors: FieldError[] = []
@@ -185,8 +188,8 @@ const workerPaths = [
   'infrastructureRef.name',
 ]
 /**
- * Paths of built-in variables that a patch can refer to. As upstream, single labels, list items and some objects, such as
- * `builtin.controlPlane.machineTemplate`, are not among them.
+ * Paths of built-in variables that `valueFrom.variable` of a patch can contain. As upstream, single labels, list items and some objects, such
+ * as `builtin.controlPlane.machineTemplate`, are not among them.
  */
 const Builtins: ReadonlySet<string> = new Set([
   ...pathsUnder('builtin.cluster', [

@@ -52,7 +52,7 @@ export class HandlerRegistry {
   /**
    * Replaces the handlers of an ExtensionConfig. If the new handlers are invalid, throws and keeps the earlier ones.
    *
-   * @returns whether the handlers changed, including their address, selectors and settings
+   * @returns whether the handlers changed, including their address, selectors and settings; true for a new ExtensionConfig
    */
   add(config: ExtensionConfig): boolean {
     this.#assertReady(`failed to add ExtensionConfig ${JSON.stringify(config.metadata.name)} to registry`)

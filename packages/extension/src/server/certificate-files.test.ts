@@ -145,7 +145,7 @@ describe('certificates in files', () => {
     await until(() => used.at(-1)?.clientCA === other.certificate)
   })
 
-  it('are rejected at the start if they are invalid or missing, with the name of the file', async () => {
+  it('are rejected at the start if the key does not match or a file is missing; the error names the file', async () => {
     write({ ...pairs[0]!, key: pairs[1]!.key })
     await expect(watch()).rejects.toThrow(/the key in .*tls\.key does not belong to the certificate in .*tls\.crt/)
     await expect(watch(files('/missing'))).rejects.toThrow(/no such file.*\/missing\/tls\.crt/)

@@ -27,10 +27,10 @@ export interface RunOptions {
 }
 
 /**
- * Serves the extension until the process receives SIGTERM or SIGINT or, with `--with-parent`, until standard input ends. Calls
- * in progress then have the time of `--graceful-shutdown-timeout` to end. Certificate, ports and other settings are flags,
- * which `--help` lists. Prints a JSON line with the `address` (see `RunningExtension`) to stdout after the start. When the
- * start fails, prints the error to stderr, and the exit code is 1, or 2 for invalid flags.
+ * Serves the extension until the process receives SIGTERM or SIGINT or, with `--with-parent`, until standard input ends. After
+ * `--shutdown-delay-duration`, calls in progress then have the time of `--graceful-shutdown-timeout` to end. Certificate, ports and other
+ * settings are flags, which `--help` lists. After the start, prints `RunningExtension.address` to stdout as a line of JSON. When the start
+ * or the stop fails, prints the error to stderr, and the exit code is 1, or 2 for invalid flags.
  *
  * @example
  * await runExtension(defineExtension({ name: 'quota', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] }))
@@ -79,7 +79,10 @@ export interface StartOptions extends Omit<RunOptions, 'args'> {
   readonly clock: Clock
 }
 
-/** Starts the servers for hooks, health checks and metrics. @throws Error if there is no valid certificate, or a port is in use */
+/**
+ * Starts the server for hooks and, if the flags have their addresses, those for health checks and metrics.
+ * @throws Error if the certificate or its key cannot be read or used, or a server cannot listen at its port
+ */
 export async function startExtension(
   extension: Extension,
   flags: ExtensionFlags,

@@ -219,7 +219,7 @@ describe('a reader', () => {
   })
 })
 
-describe('a tape on disk', () => {
+describe('the file of a tape', () => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-tape-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const file = (name: string, text?: string): string => {
@@ -260,9 +260,9 @@ describe('a tape on disk', () => {
   })
 
   test.each([
-    ['a file that is not a tape', 'my precious notes\n'],
-    ['a tape of a newer version', header.replace(':1,', ':7,')],
-  ])('%s is rejected with an error that names the file, and is not changed', async (name, text) => {
+    ['is not a tape', 'my precious notes\n'],
+    ['is a tape of a newer version', header.replace(':1,', ':7,')],
+  ])('is rejected with an error that names it, and is not changed, when its content %s', async (name, text) => {
     const path = file(name, text)
     await expect(openTape(path)).rejects.toThrow(path)
     await expect(readTape(path)).rejects.toThrow(path)

@@ -33,14 +33,14 @@ export interface Field {
 
 const NoFields: ReadonlyMap<string, Field> = new Map()
 
-/** Type of values without a schema: any value, atomic. */
+/** Type that allows every value. Lists and maps are atomic. */
 export const atomicType: Type = recursiveType((self) => ({
   scalar: 'untyped',
   list: { atomic: true, keys: [], element: self },
   map: { atomic: true, fields: NoFields, element: self },
 }))
 
-/** Type of values without declared fields: objects are merged member by member, lists are atomic. */
+/** Type that allows every value. Maps are merged member by member, lists are atomic. */
 export const deducedType: Type = recursiveType((self) => ({
   scalar: 'untyped',
   list: { atomic: true, keys: [], element: atomicType },

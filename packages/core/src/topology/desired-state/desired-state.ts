@@ -1,6 +1,7 @@
 /**
- * Computes the desired state of a topology before patches. Pure: versions were decided before, existing objects keep their names, and the
- * random part of a new name is computed from the uid of the Cluster and the place of the object in the topology. Upstream: exp/topology/desiredstate/desired_state.go, v1.14.
+ * Computes the desired state of a topology before patches. `desiredState` is pure: versions were decided before, existing objects keep their
+ * names, and the random part of a new name is computed from the uid of the Cluster and the place of the object in the topology. Upstream:
+ * exp/topology/desiredstate/desired_state.go, v1.14.
  */
 import type {
   MachineDeployment,
@@ -75,7 +76,10 @@ export interface DesiredVersions {
   readonly pools: readonly WorkerVersion[]
 }
 
-/** Computes the desired objects of a topology, before patches. @throws Error that names the object that cannot be computed */
+/**
+ * Computes the desired objects of a topology, before patches.
+ * @throws Error that names the object that cannot be computed, or two topologies of one kind whose objects would have the same name
+ */
 export function desiredState(
   cluster: Cluster,
   blueprint: Blueprint,
@@ -129,8 +133,8 @@ export function desiredState(
 }
 
 /**
- * Throws when two topologies of a kind get the same object name: a naming template with neither `.random` nor the topology name can render
- * one name for several topologies. Upstream then writes this object for each of the topologies in turn, without end.
+ * Throws when two MachineDeployments, or two MachinePools, get the same name: a naming template with neither `.random` nor the topology name
+ * can render one name for several topologies. Upstream then writes this object for each of the topologies in turn, without end.
  */
 function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDeployment | DesiredMachinePool)[]): void {
   const topologyOf = new Map<string, string>()

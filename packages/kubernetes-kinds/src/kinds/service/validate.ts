@@ -288,7 +288,8 @@ export function validateServiceStatus({ spec, status }: Service): FieldError[] {
 
 /**
  * Returns an error for a text that is not an IP address, or for an address that is unspecified, loopback, link-local or link-local
- * multicast. Upstream: ValidateEndpointIP.
+ * multicast. Upstream: ValidateEndpointIP, which parses the address. Here such an IPv6 address is recognized only if its text is `::` or
+ * `::1`, or begins with `fe80:` or `ff02:`.
  */
 export function endpointIP(field: string, ip: string): FieldError[] {
   const errors = ipAddress(field, ip)
