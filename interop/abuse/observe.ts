@@ -9,11 +9,11 @@ import type { Program } from '../processes/programs.ts'
 import type { HostileInput } from './inputs.ts'
 
 export interface Observed {
-  /** HTTP status; 0 when the connection ended without a response. */
+  /** HTTP status; 0 when the connection ended without a complete response. */
   readonly status: number
   /**
-   * Longest time in milliseconds that the other user waited for a small request. Time in which client or server waited for a CPU is
-   * not counted, so that the result does not depend on other processes of the machine.
+   * Longest time in milliseconds that the other user waited for a small request. Time in which the main thread of client or server waited for
+   * a CPU is not counted, so that the result depends less on other processes of the machine.
    */
   readonly delay: number
   /** Longest CPU time of the server's main thread during a small request, in milliseconds. Of all values, it depends least on other processes. */

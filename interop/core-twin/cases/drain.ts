@@ -1,6 +1,6 @@
 /**
  * Cases of the drain of a Machine's Node, and of the volumes that the deletion of a Machine waits for.
- * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ * Every case does the same with upstream's core and with Capstan's, and compares their objects after each step (`settle`).
  */
 import { Cluster, Machine, MachineDrainRule, MachineSet } from '@capstan/api'
 import {
@@ -114,7 +114,7 @@ interface DrainScenario {
 
 const isNotEvicted = ({ kind, metadata }: KubeObject): boolean => kind === 'Pod' && metadata.deletionTimestamp === undefined
 
-/** A Machine is deleted while Pods run on its Node. */
+/** Deletes a Machine after the Pods of the scenario are created, and checks the stages of the drain of its Node. */
 const drained =
   ({
     pods,
@@ -139,8 +139,8 @@ const drained =
       await end(twin)
     }
     await twin.settle('the Machine is deleted', (objects) => {
-      const running = objects.filter(isNotEvicted).map(({ metadata }) => metadata.name)
-      return isDeletedAfter(event)(objects) && running.sort().join() === remaining.join()
+      const notEvicted = objects.filter(isNotEvicted).map(({ metadata }) => metadata.name)
+      return isDeletedAfter(event)(objects) && notEvicted.sort().join() === remaining.join()
     })
   }
 
@@ -314,7 +314,7 @@ const unreachable: Case = async (twin) => {
   await twin.settle('neither Pod nor volume blocks the deletion', isDeletedAfter('NodeVolumesDetached'))
 }
 
-/** Adds the taint of an unreachable Node, but does not change the conditions of the Node. */
+/** Sets the taint of an unreachable Node as its only taint, but does not change the conditions of the Node. */
 const taintUnreachable = (twin: Twin) =>
   twin.inWorkload(clusterName, (client) =>
     client.patch(
@@ -426,7 +426,10 @@ const inlineVolume: Case = async (twin) => {
   await twin.settle('the volume is detached', isDeletedAfter('NodeVolumesDetached'))
 }
 
-/** Sets `finalizers` on the infrastructure of a Machine. Then a user deletes the infrastructure, and after it the Machine. */
+/**
+ * Sets `finalizers` on the infrastructure of a Machine. Then a user deletes the infrastructure, and after it the Machine. Finalizers keep the
+ * infrastructure in deletion until the case removes them.
+ */
 const infrastructureDeleted =
   (finalizers: readonly string[]): Case =>
   async (twin) => {
@@ -434,7 +437,7 @@ const infrastructureDeleted =
     await createInWorkload(twin, Pod, pod('a'))
     await twin.patch(stub.machine, 'm', { metadata: { finalizers } })
     await twin.delete(stub.machine, 'm')
-    await twin.settle('the infrastructure is deleted')
+    await twin.settle('a user has deleted the infrastructure')
     await twin.delete(Machine, 'm')
     if (finalizers.length > 0) {
       await twin.settle('the infrastructure blocks the deletion', isInStage('WaitingForInfrastructureDeletion'))

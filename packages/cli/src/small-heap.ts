@@ -120,7 +120,8 @@ const connections = (): number => process.getActiveResourcesInfo().filter((name)
 
 /**
  * Makes V8 collect all garbage and return the memory, which V8 otherwise keeps. Byte code is kept, but optimized code is dropped,
- * so the next thousand requests take 1.5 times as long. This is acceptable after a start, but not between bursts of requests.
+ * so the next thousand requests take 1.5 times as long. Therefore a process that has served requests usually counts as idle only after
+ * `IdleTime`, not in short breaks between requests.
  */
 function collectAll(): void {
   // Node's small buffers share a pool, and the newest pool is at the end of the memory. Allocating a new pool lets V8 return the free

@@ -1,4 +1,4 @@
-/** Installs CustomResourceDefinitions: creates or updates them and waits until the API server serves the kinds. */
+/** Installs CustomResourceDefinitions: creates or updates them and waits until they are established. */
 import type { Client, Clock, DeclaredKind, Input, ManagedFieldsEntry, Random, WebhookClientConfig } from '@capstan/kube'
 import { CustomResourceDefinition, customResourceDefinition, isReason, orAbsent, watchObjects } from '@capstan/kube'
 import { mergedSpec } from './merge-definition.ts'
@@ -8,15 +8,17 @@ export interface InstallOptions {
   readonly random: Random
   readonly signal?: AbortSignal
   /**
-   * Webhook that converts between versions of a kind. If absent, a new CRD has only the storage version of its kind. An existing CRD then
-   * keeps other versions that it serves or that may have stored objects, and its conversion between them.
+   * Webhook that converts between versions of a kind. If absent, a new CRD has only the storage version of its kind. In any case, an existing
+   * CRD keeps further versions that it serves or that may have stored objects. If it has such versions and `conversion` is absent, it also
+   * keeps its conversion.
    */
   readonly conversion?: WebhookClientConfig
 }
 
 /**
  * Installs one CRD per kind and resolves when all of them are established.
- * @throws Error when the names in a CRD, such as its plural, conflict with the names in another CRD
+ * @throws Error when the names in a CRD, such as its plural, conflict with the names in another CRD; StatusError when a write fails; the
+ * reason of `signal` when it aborts
  */
 export async function installKinds(
   client: Client,
@@ -58,7 +60,7 @@ export async function replaceConversionUrls(
   kinds: readonly DeclaredKind[],
   { isOurs, by }: { isOurs(url: string): boolean; readonly by: WebhookClientConfig },
 ): Promise<void> {
-  // Concurrently, because a manager calls this function while it stops, and has little time for it.
+  // Concurrently, because a manager that stops calls this function, and has little time for it.
   await Promise.all(
     kinds.map(async (kind) => {
       const { metadata, spec } = customResourceDefinition(kind, by)
@@ -99,7 +101,7 @@ async function retryConflicts(write: () => Promise<void>): Promise<void> {
     try {
       return await write()
     } catch (err) {
-      // Caused by another manager that starts at the same time, or by the server's own controllers, which write conditions.
+      // Another manager that starts at the same time, or a controller of the server that writes conditions, causes such a conflict.
       if (!isReason(err, 'AlreadyExists', 'Conflict') || attempts === MaxAttempts) throw err
     }
   }
@@ -123,8 +125,8 @@ function update(
 }
 
 /**
- * Adds `null` for each address field that the conversion does not have. The address of a webhook is a URL or a Service, and a merge patch
- * must remove the other fields of the earlier address.
+ * Adds `null` for each field of `clientConfig` that the conversion does not have. The address of a webhook is a URL or a Service, and a merge
+ * patch must remove the other fields of the earlier address.
  */
 function withAllAddressFields({ webhook, ...conversion }: NonNullable<Input<CustomResourceDefinition>['spec']['conversion']>) {
   if (!webhook) return conversion

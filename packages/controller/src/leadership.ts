@@ -14,7 +14,7 @@ export interface LeadershipOptions extends LeaderElectionOptions {
   prepare?(signal: AbortSignal): Promise<void>
   /**
    * Number of shards among which namespaces are divided, the same in every process. Managers then share the work: each reconciles the
-   * objects of the shards whose Leases it holds, and the others wait to acquire these Leases. If absent, one manager leads and reconciles
+   * objects of the shards whose Leases it holds, and waits to acquire the other Leases. If absent, one manager leads and reconciles
    * all objects.
    */
   readonly shards?: number
@@ -66,7 +66,10 @@ export interface Leadership {
   run(term: Term): Promise<void>
   /** Rejects writes of reconciles from now on. Events can still be sent, and the Lease is not released. Does nothing with shards. */
   endReconciles(): void
-  /** After `run` has ended: sends Events for a limited time, ends leadership, and releases the Lease. Does nothing with shards. */
+  /**
+   * After `run` has ended: sends Events for a limited time, ends leadership, and releases the Lease unless writes in progress take too long.
+   * Does nothing with shards.
+   */
   release(events: EventRecorders): Promise<void>
 }
 
@@ -123,8 +126,8 @@ export class SingleLeader implements Leadership {
    * If managers with shards led before, waits until the Leases of their shards are free or have expired. Then runs the `prepare` option.
    */
   async #prepare(signal: AbortSignal): Promise<void> {
-    const former = shardsBefore(this.#election.before)
-    if (former !== undefined) await waitForFormerHolders(this.#options, former, this.#dependencies, signal)
+    const formerCount = shardsBefore(this.#election.before)
+    if (formerCount !== undefined) await waitForFormerHolders(this.#options, formerCount, this.#dependencies, signal)
     await this.#options.prepare?.(signal)
   }
 

@@ -1,14 +1,14 @@
 /**
- * Applies the patches that responses of extensions contain, in the same way as upstream. Pure.
+ * Applies the patches that responses of extensions contain, as upstream does; `answer-patch.test.ts` lists the differences. Pure.
  * Upstream: internal/util/patch, evanphx/json-patch v5.9.
  */
 import { applyMergePatch, equal, isRecord, type JsonPatchOperation, setMember } from '@capstan/kube'
 import { applyOperations } from './patch-dialect.ts'
 
 /**
- * Returns the patched document; `undefined` when the patch is empty.
+ * Returns the patched document; `undefined` for a JSON patch without operations, and for a merge patch that is empty or `{}`.
  *
- * @throws Error when the patch is invalid or does not apply; with upstream's text, except for the differences in `answer-patch.test.ts`
+ * @throws Error when the patch is invalid or does not apply; usually with upstream's text
  */
 export function patchedDocument<T extends object>(document: T, patchType: string, text: string): T | undefined {
   switch (patchType) {

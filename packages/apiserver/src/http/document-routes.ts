@@ -1,4 +1,4 @@
-/** Responses that are documents about the server: discovery, OpenAPI, version, metrics, keys. */
+/** Responses that are documents about the server: discovery, OpenAPI, version, metrics, status pages, keys of the token issuer. */
 import type { Clock } from '@capstan/kube'
 import type { TokenIssuer } from '../auth/token.ts'
 import { methodNotAllowed, unknownResource } from '../verbs/errors.ts'
@@ -33,8 +33,11 @@ export interface PublishedInfo {
 type DocumentRoute = Exclude<Route, { kind: 'health' | 'resource' | 'none' }>
 
 /**
- * Returns the document for a route, or a 404 response when there is none. @throws StatusError for an unsupported method, an
- * unknown version of a group with built-in kinds, or a discovery request whose Accept header has no supported media type
+ * Returns the document for a route; a 304 response when the client has it already, a 404 response when there is none, and for OpenAPI v2 a
+ * 406 response when the Accept header has no supported media type.
+ *
+ * @throws StatusError for an unsupported method, an unknown version of a group with built-in kinds, or a discovery request whose Accept
+ *   header has no supported media type
  */
 export async function documentResponse(
   server: PublishedInfo,

@@ -49,14 +49,14 @@ describe('the lock of a data folder', () => {
     }
   })
 
-  test('excludes the same process at every attempt until it is released', async () => {
+  test('excludes also the process that holds it, at every attempt, until this process releases it', async () => {
     const lock = await FolderLock.take(folder)
     for (let time = 0; time < 3; time++) await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
     lock.release()
     ;(await FolderLock.take(folder)).release()
   })
 
-  test('still excludes other processes after the same process has tried to take it again', async () => {
+  test('still excludes other processes after the process that holds it has tried to take it again', async () => {
     const lock = await FolderLock.take(folder)
     await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
     const output = await outputOf(`import { FolderLock } from '${new URL('./folder-lock.ts', import.meta.url).href}'

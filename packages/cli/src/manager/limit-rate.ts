@@ -8,9 +8,9 @@ export interface Rate {
   readonly burst: number
 }
 
-/** Returns a transport that delays requests and watches beyond the rate, in order. Does not delay reads and writes of Leases. */
+/** Returns a transport that delays requests and watches beyond the rate, in order. Does not delay requests for Leases, except watches. */
 export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clock): Transport {
-  /** Number of requests that can be sent at once, as of `updatedAt`. A negative number counts the waiting requests. */
+  /** Number of tokens at the time `updatedAt`; each request takes one. Negative if waiting requests have reserved later tokens. */
   let tokens = burst
   let updatedAt = clock.elapsed()
   /** Time at which the latest request was sent, or will be sent if it still waits. */
@@ -45,7 +45,7 @@ export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clo
   }
   return {
     async send(request, signal) {
-      // Requests for Leases are not delayed, because a Lease that is renewed late is lost. Upstream: leader election has its own client.
+      // Requests for Leases are not delayed, because a Lease that is renewed too late is lost. Upstream: leader election has its own client.
       if (request.group !== 'coordination.k8s.io') await waitForToken(signal)
       return transport.send(request, signal)
     },

@@ -91,7 +91,7 @@ test('a Cluster reports the state of its infrastructure, its control plane and t
 })
 
 // As upstream, each Cluster sets the label cluster-name of the object to its own name, so the two Clusters overwrite each other's label
-// without end. The work queue allows four such reconciles of each Cluster a second. Upstream reconciles each Cluster at most once a second.
+// without end. After the first 400, the work queue allows four such reconciles of each Cluster a second. Upstream reconciles each Cluster at most once a second.
 test('two Clusters that refer to one infrastructure object write it at most eight times a second', async () => {
   const writes: ApiRequest[] = []
   env = await coreEnv({ between: collectWrites(writes) })
@@ -134,7 +134,7 @@ test.each([
   ],
   ['is copied from the control plane', undefined, undefined, { port: 6443 }, { port: 6443 }],
   ['of the user is removed when no provider reports one', { host: 'mine' }, undefined, undefined, undefined],
-  ['of the user is replaced by that of a provider', { host: 'mine' }, undefined, { host: 'lb' }, { host: 'lb' }],
+  ['of the user is replaced by that of the control plane', { host: 'mine' }, undefined, { host: 'lb' }, { host: 'lb' }],
 ])('an incomplete endpoint %s', async (_, ofUser, ofInfrastructure, ofControlPlane, expected) => {
   env = await coreEnv()
   const spec = aCluster().spec
@@ -194,7 +194,7 @@ test('a Cluster deletes its workers, its control plane and its infrastructure in
   expect(env.clusters.connection(demo)).toBeUndefined()
 })
 
-test('the objects of a Cluster with a topology are deleted only after BeforeClusterDelete allows the deletion', async () => {
+test('the objects of a Cluster with a topology are deleted only after the annotation ok-to-delete is set', async () => {
   env = await coreEnv()
   const topology = { classRef: { name: 'class' }, version: 'v1.34.0' }
   await env.provisionCluster({ topology })

@@ -31,7 +31,10 @@ export class DiscoveredVariables {
     return this.#runtime?.ready ?? true
   }
 
-  /** Returns the handler's variables, which are cached for ten minutes or until the handler's ExtensionConfig changes. */
+  /**
+   * Returns the handler's variables; none without a runtime client, and when the failure policy ignores a failed call. The result of a call
+   * is cached for ten minutes, but not after the handler's ExtensionConfig has changed.
+   */
   async variablesOf(
     clusterClass: ClusterClass,
     handler: string,

@@ -107,12 +107,12 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
   const stillSpecified = new Set(specified.map(taintText))
   const removed = new Set(namesIn(annotation).filter((text) => !stillSpecified.has(text)))
 
-  const willBeReplaced = isOutdated(node, input)
+  const machineIsOutdated = isOutdated(node, input)
   const taints = (node.spec?.taints ?? []).filter(
     (taint) =>
       !removed.has(taintText(taint)) &&
       !sameTaint(taint, NodeUninitializedTaint) &&
-      (willBeReplaced || !sameTaint(taint, NodeOutdatedRevisionTaint)),
+      (machineIsOutdated || !sameTaint(taint, NodeOutdatedRevisionTaint)),
   )
   for (const { key, effect, value } of isInitialized ? always : specified) {
     const index = taints.findIndex((taint) => sameTaint(taint, { key, effect }))
@@ -121,12 +121,12 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
     else if (taints[index]!.value !== value) taints[index] = desired
   }
   const isMarked = taints.some((taint) => sameTaint(taint, NodeOutdatedRevisionTaint))
-  if (willBeReplaced && !isMarked) taints.push({ ...NodeOutdatedRevisionTaint })
+  if (machineIsOutdated && !isMarked) taints.push({ ...NodeOutdatedRevisionTaint })
   return { taints, tracked: always.map(taintText).sort() }
 }
 
 /**
- * Whether a rollout will replace the Machine: its MachineSet has an older revision than its MachineDeployment. An object without annotation,
+ * Whether the Machine is outdated: its MachineSet has an older revision than its MachineDeployment. An object without annotation,
  * such as an adopted MachineSet, has revision 0. With an empty revision, which a paused MachineDeployment may have, returns false; upstream
  * returns an error.
  * @throws Error when a revision is not a number

@@ -24,8 +24,8 @@ export const dryRunError = (kind: string, object: KubeObject): string =>
   `failed to create patch helper for ${kind} ${keyText(keyOf(object))}: server side apply dry-run failed for modified object`
 
 /**
- * Result of `difference`: `spec` when the value of any field outside of `metadata` differs. Otherwise `metadata` when labels, annotations or
- * owners differ, or when `TopologyManager` does not own a desired field yet.
+ * Result of `difference`: `spec` when the apply would change a value outside of `metadata`. Otherwise `metadata` when it would change labels,
+ * annotations or owners, or when `TopologyManager` does not own a desired field yet.
  */
 export type Difference = 'none' | 'metadata' | 'spec'
 
@@ -62,7 +62,7 @@ function splitMetadata({ 'f:metadata': metadata, ...body }: Fields): { metadata:
 }
 const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {})
 
-/** The owned fields below a field in managedFields: none if the field is owned as a whole, `undefined` if it is not owned. */
+/** The owned fields below a field in managedFields: empty if the field is owned as a whole, `undefined` if it is not owned. */
 type Owned = Fields | undefined
 
 const ownedBelow = (owned: Owned, entry: string): Owned => {
@@ -72,14 +72,14 @@ const ownedBelow = (owned: Owned, entry: string): Owned => {
 /** Whether a map or list is owned as a whole: it is atomic, or was applied without members. */
 const isOwnedAsWhole = (owned: Owned): boolean => owned !== undefined && Object.keys(owned).length === 0
 
-/** Whether `desired` differs from `current`, or a previously applied member is no longer desired. */
+/** Whether an apply would change `current`: a desired value differs, or a previously applied member is no longer desired. */
 function changes(desired: unknown, current: unknown, owned: Owned): boolean {
   if (Array.isArray(desired)) return listChanges(desired, current, owned)
   if (!isRecord(desired)) return !equal(desired, current)
   if (!isRecord(current)) return true
   // An apply replaces an atomic map, with the members of other managers.
-  const isCurrentMember = (name: string) => desired[name] !== undefined
-  if (isOwnedAsWhole(owned) && !Object.keys(current).every(isCurrentMember)) return true
+  const isDesired = (name: string) => desired[name] !== undefined
+  if (isOwnedAsWhole(owned) && !Object.keys(current).every(isDesired)) return true
   return memberChanges(desired, current, owned)
 }
 

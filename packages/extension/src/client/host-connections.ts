@@ -111,7 +111,10 @@ export class HostConnections {
     for (const connection of this.#http2) connection.destroy()
   }
 
-  /** Returns an open connection for a call, if there is one. Starts to open another one if all HTTP/2 connections have many calls. */
+  /**
+   * Returns an open HTTP/2 connection for a call, or `http/1.1` if the call can use HTTP/1.1. Starts to open another connection if all
+   * HTTP/2 connections that accept calls have many calls.
+   */
   #openConnection(): Http2Connection | 'http/1.1' | undefined {
     let leastUsed: Http2Connection | undefined
     for (const connection of this.#http2) {
@@ -200,7 +203,7 @@ export class HostConnections {
 const idleTimeout = seconds(90)
 
 /**
- * If every HTTP/2 connection has this number of calls or more in progress, another connection is opened. With a single connection,
+ * If every HTTP/2 connection that accepts calls has this number of calls or more in progress, another connection is opened. With a single connection,
  * client and server process long batches of calls in turns, and each waits while the other works.
  */
 const manyCalls = 8
@@ -245,7 +248,7 @@ class Attempt {
   }
 }
 
-/** Agent for HTTP/1.1. Its first connection is a socket that was opened to negotiate the protocol. */
+/** Agent for HTTP/1.1. `give` passes a socket that was opened to negotiate the protocol: the next new connection is this socket. */
 class HostAgent extends Agent {
   #given: TLSSocket | undefined
 

@@ -108,7 +108,7 @@ describe('mirrors of Ready', () => {
     expect(mirrored.type).toBe('InfrastructureReady')
   })
 
-  test('mirrorLegacyReady copies the legacy Ready condition of an object with its time, and ignores the newer Ready condition', () => {
+  test('mirrorLegacyReady copies the legacy Ready condition of an object with its time, and ignores its Ready condition of v1beta2', () => {
     const status = {
       conditions: [since(legacyTrue('Ready'))],
       deprecated: { v1beta1: { conditions: [since(legacyFalse('Ready', 'No', 'Info'))] } },
@@ -140,7 +140,7 @@ describe('legacySummary', () => {
     ['information takes precedence over True', [unknown, ok, info], 'False/Info Slow: c'],
     ['True takes precedence over Unknown', [unknown, ok], 'True'],
     ['a single Unknown condition determines the summary', [unknown], 'Unknown Dark: e'],
-    ['all other conditions take precedence over False without severity', [bare, unknown], 'Unknown Dark: e'],
+    ['Unknown takes precedence over False without severity', [bare, unknown], 'Unknown Dark: e'],
     ['a single False condition without severity determines the summary', [bare], 'False Bare: f'],
     ['an earlier Ready condition is ignored', [legacyFalse('Ready', 'Old', 'Error')], 'none'],
     ['conditions that are not listed are ignored', [legacyFalse('G', 'Other', 'Error'), ok], 'True'],

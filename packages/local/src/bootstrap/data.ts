@@ -83,8 +83,9 @@ export function formatBootstrapData(data: BootstrapData, format: BootstrapFormat
 export type Registration = Pick<BootstrapData, 'nodeLabels' | 'nodeTaints' | 'expires'>
 
 /**
- * Parses bootstrap data. Returns `undefined` for data of another provider; a machine then boots with defaults.
- * @throws Error when the file of this provider is invalid
+ * Parses bootstrap data. Returns `undefined` without data, and for data in which the file of this provider is not found, such as data of
+ * another provider; a machine then boots with defaults.
+ * @throws Error when the content of this file is not JSON
  */
 export function parseBootstrapData(value: string | undefined, format: string | undefined): Registration | undefined {
   const content = value === undefined ? undefined : fileIn(value, format)
@@ -97,7 +98,7 @@ export function parseBootstrapData(value: string | undefined, format: string | u
   }
 }
 
-/** Returns the content of the file that this provider writes; `undefined` for data of another provider. */
+/** Returns the content of the file that this provider writes; `undefined` if the data do not contain it or cannot be parsed. */
 function fileIn(value: string, format: string | undefined): string | undefined {
   try {
     if (format === 'cloud-config' && value.startsWith(CloudConfigHeader)) {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { s } from '@capstan/kube'
-import { describe, expect, it, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { defineHook, type Hook, newerVersion, retryResponse } from '../hook.ts'
 import { hookCatalog } from '../hooks/catalog.ts'
 import { createCatalog } from './catalog.ts'
@@ -83,7 +83,7 @@ describe('a hook in three versions', () => {
     ))
 })
 
-it('rejects a version that is declared twice', () =>
+test('createCatalog rejects a version that is declared twice', () =>
   expect(() => createCatalog([gateV1beta1, gateV1beta1])).toThrow(
     'The hook hooks.example.com/v1beta1, Hook=Gate is declared twice',
   ))

@@ -37,8 +37,8 @@ test('protobuf bodies of kubectl 1.36 are decoded to the objects that kubectl wo
 })
 
 /**
- * The fields of a message, as pairs of field number and value. A number is encoded as a varint, Infinity as a double, a list as a
- * nested message.
+ * The fields of a message, as pairs of field number and value. A number is encoded as a varint, Infinity as a double; a text, a Buffer and a
+ * nested message are encoded with their length.
  */
 type Wire = readonly (readonly [number, number | string | Buffer | Wire])[]
 
@@ -419,11 +419,14 @@ test.each<[string, Buffer]>([
   expect(decodeInPieces(bytes).pieces).toBeGreaterThan(4)
 })
 
+/** Encodes a ConfigMap with these fields in its metadata. */
 const metadata = (...fields: Wire): Buffer => envelope('v1', 'ConfigMap', [[1, fields]])
-const property = (...fields: Wire): Buffer =>
+/** Encodes a CustomResourceDefinition with these fields in its schema. */
+const schema = (...fields: Wire): Buffer =>
   envelope('apiextensions.k8s.io/v1', 'CustomResourceDefinition', [[2, [[7, [[4, [[1, fields]]]]]]]])
 const nestedSchemas = (depth: number): Buffer =>
   Array.from({ length: depth }).reduce<Buffer>((inner) => encode([[27, inner]]), Buffer.alloc(0))
+/** Encodes a ConfigMap of these bytes. */
 const raw = (...bytes: number[]): Buffer => envelope('v1', 'ConfigMap', Buffer.from(bytes))
 
 /** Errors of a real kube-apiserver. */
@@ -431,14 +434,14 @@ test.each<[string, Buffer, string]>([
   ['a text as a varint', metadata([1, 5]), 'proto: wrong wireType = 0 for field Name'],
   ['a message as a varint', envelope('v1', 'ConfigMap', [[1, 5]]), 'proto: wrong wireType = 0 for field ObjectMeta'],
   ['a bool as a text', envelope('v1', 'ConfigMap', [[4, 'a']]), 'proto: wrong wireType = 2 for field Immutable'],
-  ['a double as a text', property([9, 'abc']), 'proto: wrong wireType = 2 for field Maximum'],
+  ['a double as a text', schema([9, 'abc']), 'proto: wrong wireType = 2 for field Maximum'],
   ['an incomplete text', raw(0x12, 50, 1), 'unexpected EOF'],
   ['an incomplete varint', raw(0x20, 0x80), 'unexpected EOF'],
   ['a varint of eleven bytes', raw(0x20, ...Array<number>(11).fill(0xff)), 'proto: integer overflow'],
   ['an unknown wire type', raw(0x7e), 'proto: illegal wireType 6'],
-  ['JSON that ends early', property([8, [[1, '{"a":']]]), 'unexpected end of JSON input'],
-  ['text instead of JSON', property([8, [[1, 'abc']]]), "invalid character 'a' looking for beginning of value"],
-  ['an infinite double', property([9, Infinity]), 'json: unsupported value: +Inf'],
+  ['JSON that ends early', schema([8, [[1, '{"a":']]]), 'unexpected end of JSON input'],
+  ['text instead of JSON', schema([8, [[1, 'abc']]]), "invalid character 'a' looking for beginning of value"],
+  ['an infinite double', schema([9, Infinity]), 'json: unsupported value: +Inf'],
   ['an unknown kind', envelope('v1', 'toString', []), 'no kind "toString" is registered for version "v1" in scheme'],
   ['an empty body', Buffer.alloc(0), 'empty data'],
   ['a body of only the prefix', Buffer.from('k8s\0'), 'empty body'],
@@ -452,14 +455,14 @@ test.each<[string, Buffer, string]>([
 test.each<[string, Buffer, string]>([
   ['a time after the year 9999', metadata([8, [[1, 253_402_300_800]]]), 'a time is not in the years 0 to 9999'],
   ['a time beyond the range of dates', metadata([8, [[1, 2 ** 60]]]), 'a time is not in the years 0 to 9999'],
-  ['too many nested messages', property([27, nestedSchemas(500)]), 'exceeded max depth'],
-  ['too deeply nested JSON', property([8, [[1, `${'['.repeat(1001)}${']'.repeat(1001)}`]]]), 'exceeded max depth'],
+  ['too many nested messages', schema([27, nestedSchemas(500)]), 'exceeded max depth'],
+  ['too deeply nested JSON', schema([8, [[1, `${'['.repeat(1001)}${']'.repeat(1001)}`]]]), 'exceeded max depth'],
 ])('%s is rejected by a limit that upstream does not have', (_, bytes, message) => {
   expect(() => decodeProtobuf(bytes, fallback)).toThrow(expect.objectContaining({ name: 'ProtobufError', message }))
 })
 
 test('values that upstream accepts are decoded: nested messages, a key "__proto__", invalid UTF-8', () => {
-  expect(JSON.stringify(decodeProtobuf(property([27, nestedSchemas(400)]), fallback))).toContain('"anyOf":[{"anyOf":[{')
+  expect(JSON.stringify(decodeProtobuf(schema([27, nestedSchemas(400)]), fallback))).toContain('"anyOf":[{"anyOf":[{')
   const data = envelope('v1', 'ConfigMap', [
     [
       2,

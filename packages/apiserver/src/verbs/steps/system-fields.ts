@@ -67,7 +67,7 @@ export function countGeneration(
   object.metadata.generation = (old.metadata.generation ?? 0) + (changed ? 1 : 0)
 }
 
-/** Reports whether an object is marked as deleted, and no finalizer or grace period is left. */
+/** Reports whether an object is marked as deleted, and neither a finalizer (in metadata or elsewhere) nor a grace period is left. */
 export function isDeletionComplete({ strategy }: ResourceInfo, object: UnknownObject): boolean {
   const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
