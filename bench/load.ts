@@ -1,7 +1,7 @@
 /**
  * A load generator that must use little CPU, because it shares the cores with the server. Requests are encoded before the measurement starts,
- * and each connection has one request in flight. Only the status and the end of a response are parsed; events of a watch are counted by
- * their line breaks. The benches of `beside.ts` and `watch.ts` use this generator.
+ * and each connection has one request in flight. Of a response, only the status, the length and the end are parsed; events of a watch are
+ * counted by their line breaks. The benches of `beside.ts` and `watch.ts` use this generator.
  */
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { type ApiRequest, methodOf, urlOf } from '@capstan/kube'
@@ -9,8 +9,8 @@ import { type ClusterAccess, loadKubeconfig } from '@capstan/kube/node'
 import { now } from './figure.ts'
 
 /**
- * Sends requests with the client certificate of a kubeconfig file. The connections of `run` stay open between runs, until `close`; each watch
- * has its own connection.
+ * Sends requests with the client certificate of a kubeconfig file. Later runs reuse the connections of `run`, until `close`; each
+ * watch has its own connection.
  */
 export class Load {
   readonly #access: ClusterAccess

@@ -30,7 +30,7 @@ const files = [
   'packages/core/src/topology/topology.env.test.ts',
 ]
 
-/** Test of a cluster's whole lifecycle, which always runs. */
+/** Test file for the whole lifecycle of a cluster. It is part of every run. */
 const lifecycle = 'packages/testing/src/lifecycle.env.test.ts'
 
 /** Tests that need the embedded server, with the reason. */
@@ -46,7 +46,7 @@ const embeddedOnly: { readonly [test: string]: string } = {
   'a stop between any two writes leads to the same result > no object is created twice, and no hook is skipped':
     'it reuses the stores of the server that was stopped',
   'a cluster is created, scaled, upgraded and deleted':
-    'its times are exact to a tenth of a second, and keys with more events are rate-limited earlier; `the lifecycle is the same over HTTPS` compares the events',
+    'it compares times, which differ over HTTPS because of rate limits; `the lifecycle is the same over HTTPS` compares the lines without their times',
   'a restarted management cluster finds its Cluster Available, and does not change it':
     'it reads the stores of the embedded server',
   'reports why a topology cannot be created > an infrastructure kind that is not served, without waiting for it':

@@ -41,8 +41,8 @@ it("the OpenAPI document of a catalog with the hooks of core and the provider de
 })
 
 /**
- * Starts an environment with the parts of the provider's manager (a client for the provider's hooks and those of core, the controller of
- * ExtensionConfigs, and the controller of Hosts), and registers the extension `cellar`.
+ * Starts an environment with the provider's controller of Hosts, core's controller of ExtensionConfigs, and a client for the hooks of the
+ * provider and of core. Registers the extension `cellar`.
  */
 async function startProvider(inventory: Set<string>) {
   const clock = new VirtualClock()
@@ -174,7 +174,7 @@ it('a Host reports a failed call, and is provisioned by a retry when the extensi
   expect(await provider.state('a')).toEqual(['True', 'Provisioned', ''])
 })
 
-it('the extension is discovered by a core with these hooks, and rejected by a core without them', async () => {
+it("the extension is discovered by a core with the provider's hooks, and rejected by a core without them", async () => {
   const discovered = async (providerHooks: typeof hostHooks) => {
     const management = await managementEnv({
       providerHooks,

@@ -70,7 +70,7 @@ export interface LifeContext {
   readonly provider: TestProvider
   readonly checks: Checks
   readonly progress: (line: string) => void
-  /** Time limit of each wait in seconds, long enough for a busy machine. */
+  /** Time limit in seconds of each wait except that of `undeletedObjects`, long enough for a busy machine. */
   readonly limit: number
 }
 
@@ -271,7 +271,10 @@ interface DiscoveredResource {
   readonly verbs: readonly string[]
 }
 
-/** Kubernetes' own API versions that have namespaced kinds other than Events and Leases. The server need not serve all of them. */
+/**
+ * A stable version of each API group of Kubernetes that stores namespaced objects other than Events and Leases. The server need not serve
+ * all of them.
+ */
 const builtInVersions = [
   { group: '', version: 'v1' },
   { group: 'apps', version: 'v1' },

@@ -1,6 +1,6 @@
 /**
- * All objects of a kind and their changes, as one continuous stream: a list, then a watch that resumes after disconnects, then a new list
- * when the server's history has expired.
+ * All objects of a kind and their changes, as one continuous stream: a list, then a watch that resumes after disconnects, and a new list
+ * when the server cannot resume the watch.
  *
  * Guarantees:
  * - The first event is `replaced`. Applying the events in order gives the state of the server at the version of the last event.
@@ -72,7 +72,8 @@ export async function* watchObjects<T extends KubeObject>(
     } catch (error) {
       if (signal.aborted) return
       state = nextState(state, { kind: 'failed', error })
-      if (state.state === 'unlisted' && isExpired(error)) log.debug('Listing again', { resource: resourceName(kind), err: error })
+      if (state.state === 'unlisted' && cannotResume(error))
+        log.debug('Listing again', { resource: resourceName(kind), err: error })
       else log.warn('Watching failed', { resource: resourceName(kind), failures: state.failures, err: error })
     } finally {
       signal.removeEventListener('abort', abort)
@@ -83,7 +84,7 @@ export async function* watchObjects<T extends KubeObject>(
 
 /** State of a watcher. `failures` counts the failed attempts and closed watches since the last event of a watch. */
 export type WatcherState =
-  /** No list is known, or its version has expired: list. */
+  /** No list is known, or the server cannot continue a watch from its version: list. */
   | { readonly state: 'unlisted'; readonly failures: number }
   /** The state at a version is known: watch from there. */
   | { readonly state: 'listed'; readonly resourceVersion: string; readonly failures: number }
@@ -113,7 +114,7 @@ export function nextState(state: WatcherState, input: WatcherInput): WatcherStat
       return state.state === 'watching' ? { ...state, state: 'listed', failures: state.failures + 1 } : state
     case 'failed': {
       const failures = state.failures + 1
-      if (state.state === 'unlisted' || isExpired(input.error)) return { state: 'unlisted', failures }
+      if (state.state === 'unlisted' || cannotResume(input.error)) return { state: 'unlisted', failures }
       return { state: 'listed', resourceVersion: state.resourceVersion, failures }
     }
   }
@@ -132,7 +133,7 @@ export function backoff({ failures }: WatcherState, random: Random): number {
 }
 
 /** Reports whether the server cannot continue a watch from its version, because the version is too old or too new. */
-const isExpired = (error: unknown): boolean =>
+const cannotResume = (error: unknown): boolean =>
   isReason(error, 'Expired', 'Gone') ||
   (isReason(error, 'Timeout') && (error.details?.causes ?? []).some(({ reason }) => reason === 'ResourceVersionTooLarge'))
 

@@ -23,8 +23,8 @@ export interface HookCall {
 }
 
 /**
- * Wraps a runtime client and reports its calls: each failure that a failure policy ignores in a report of its own, and the result of
- * the other handlers in one report.
+ * Wraps a runtime client and reports its calls: each failure that a failure policy ignores, in a report of its own, and then, in one report,
+ * the result of the other handlers or the error of the call.
  */
 export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) => void): RuntimeClient {
   const observeCall = async <R>(
@@ -77,7 +77,7 @@ const callBoth =
     second?.(handler, error)
   }
 
-/** Formats the result of a hook call as a line of the report. */
+/** Returns the line that describes the result of a hook call. */
 export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): Line {
   const called = `${hook} called on ${handlers.join(', ')}`
   const because = answer.message === '' ? '' : ` (${answer.message})`

@@ -1,7 +1,7 @@
 /**
  * The API server as a function from request to response. Requests arrive with the result of their authentication. A resource request
- * passes these stages: route, impersonation, authorization, reading of the body, seat, content negotiation, options, decoding of the body,
- * verb of the engine, encoding.
+ * passes these stages: route, impersonation, authorization, reading of the body, seat, content negotiation, parsing of options and body,
+ * verb of the engine, encoding. A watch needs no body and no seat.
  */
 import type { Clock, Logger } from '@capstan/kube'
 import { pauseIfDue, StatusError, silent } from '@capstan/kube'
@@ -104,7 +104,7 @@ async function responseTo(server: Server, request: HttpRequest, identity: Identi
   // Invalid credentials are rejected on every path, also on public ones.
   if (identity.kind === 'rejected') throw unauthorized()
   const { authorizer } = server.engine
-  // Upstream also rejects anonymous requests when the authorization mode is AlwaysAllow. Here, requests for health and version are accepted.
+  // As upstream, anonymous requests are rejected when the authorization mode is AlwaysAllow. Unlike upstream, health and version are public.
   if (identity.kind === 'anonymous' && authorizer.modes.includes('AlwaysAllow') && !isPublic(route)) throw unauthorized()
   const forbidden = (err: unknown): HttpResponse => {
     if (err instanceof StatusError && err.reason === 'Forbidden') return forbiddenResponse(err, request)

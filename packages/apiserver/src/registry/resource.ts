@@ -17,7 +17,7 @@ export interface Resource {
   readonly builtin: boolean
   readonly schema: JSONSchema
   readonly columns: readonly Column[]
-  /** Columns computed by code, as for built-in kinds; they replace `columns`. */
+  /** Columns computed by code; they replace `columns`. Only built-in kinds have them. */
   readonly printer: readonly PrinterColumn[] | undefined
   /** Sort order of tables; default: as stored. */
   readonly order?: (a: UnknownObject, b: UnknownObject) => number
@@ -36,7 +36,7 @@ export interface Resource {
   readonly publishedColumns?: readonly PublishedColumn[]
   /** Priority of the group in discovery, highest first; default: the priority of custom resources. */
   readonly groupPriority?: number
-  /** Warning sent with every response when the version is deprecated. */
+  /** Deprecation warning for clients; `undefined` if the version is not deprecated. */
   readonly deprecation: string | undefined
 }
 

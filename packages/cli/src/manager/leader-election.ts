@@ -1,4 +1,4 @@
-/** Leader election with upstream's flags and Lease. Our core manager does not start while upstream's is active. */
+/** Leader election with upstream's flags and Lease. Our core manager does not start while upstream's renews its Lease. */
 import { hostname } from 'node:os'
 import { checkLeaseTerms, defaultLeaseTerms, holderOf, type LeaderElectionOptions } from '@capstan/controller'
 import {
@@ -34,7 +34,7 @@ const leaseOf = (providers: readonly ProviderName[]): string =>
 
 /** Default namespace of the Lease of upstream's core manager. */
 const CoreNamespace = 'capi-system'
-/** Matches holder identities of Capstan's managers. Upstream's are `<host>_<uuid>`, and host names contain no underscore. */
+/** Matches holder identities of Capstan's managers. Upstream's are `<host>_<uuid>`, and names of Pods contain no underscore. */
 const OurIdentity = /^capstan_[^_]*_[^_]*$/
 
 /** Parsed flags. Durations are in milliseconds. */
@@ -136,7 +136,7 @@ export function leaderElection(
   }
 }
 
-/** Maximum number of shards. More shards would only cause more requests for Leases. */
+/** Maximum number of shards. Every process sends requests for the Lease of each shard, so more shards cause more requests. */
 const MaxShards = 60
 
 /** Parses the number of shards in the value of a flag. */
@@ -162,8 +162,8 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
 
 /**
  * Rejects a start beside upstream's core manager, because both managers would change the same objects. Upstream's manager counts as
- * active if its last renewal is more recent than the lease duration. For any other Lease that upstream's manager still holds,
- * this function waits for the lease duration, and rejects the start if the Lease was renewed in the meantime.
+ * active if its last renewal is more recent than the lease duration. If it only holds Leases that it renewed earlier, this function
+ * waits for the longest of their durations, and rejects the start if a Lease was renewed or acquired in the meantime.
  *
  * @throws UsageError while upstream's core manager leads, in any namespace
  */

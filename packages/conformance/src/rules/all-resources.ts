@@ -175,7 +175,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'every kind of a contract',
     sentence: 'The kind of lists is the kind with List appended.',
-    why: 'Clients that know only the kind, such as clusterctl move, expect lists of the kind <Kind>List.',
+    why: "Clients that know only the kind, such as core's controller of MachineSets, request lists of the kind <Kind>List.",
     check: ofEachKind('`spec.names.listKind`; the API server sets it when it is absent.', { templates: 'both' }, (kind) => {
       const { kind: name, listKind } = namesOf(kind.crd)
       if (listKind === undefined || listKind === `${name}List`) return []
@@ -199,7 +199,7 @@ export const allResources: readonly Rule[] = [
     applies: 'every kind of a contract, templates included',
     sentence:
       'The CustomResourceDefinition has a label cluster.x-k8s.io/<contract version> that lists the versions of the kind that implement the contract.',
-    why: 'Core chooses the version of every referenced object by these labels. Without a label, reconciles fail with "cannot find any versions matching contract versions".',
+    why: 'Core chooses the version of a referenced object by these labels; only references of a ClusterClass name the version of a template. Without a label, reconciles fail with "cannot find any versions matching contract versions".',
     cases: ['kubernetes-sigs/cluster-api#3307'],
     check: ofEachKind('`metadata.labels`.', { templates: 'both' }, (kind) =>
       ContractVersions.some((contract) => claimedVersions(kind, contract).length > 0)
@@ -222,7 +222,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'the newest contract label',
     sentence: 'The greatest version in the newest contract label exists and is served.',
-    why: 'Core requests objects in this version. Requests for a version that is not served return 404, and the reference stays unresolved.',
+    why: 'Core requests objects in this version, unless a ClusterClass names another version of a template. Requests for a version that is not served return 404, and the reference stays unresolved.',
     cases: ['kubernetes-sigs/cluster-api-provider-cloudstack#329'],
     check: ofEachKind('The newest contract label against `spec.versions[*].served`.', { templates: 'both' }, (kind) =>
       labelProblems(kind).filter(({ isChosen }) => isChosen),
@@ -236,7 +236,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'labels of older contracts, and versions of a label that are not the greatest',
     sentence: 'Every other version in a contract label exists and is served, too.',
-    why: 'Core v1.14 does not request objects in these versions. A core that knows only an older contract requests the greatest version in the label of that contract. Upstream states the rule as MUST.',
+    why: 'Core v1.14 requests objects in these versions only if a ClusterClass names such a version of a template. A core that knows only an older contract requests the greatest version in the label of that contract. Upstream states the rule as MUST.',
     check: ofEachKind('Contract labels against `spec.versions[*].served`.', { templates: 'both' }, (kind) =>
       labelProblems(kind).filter(({ isChosen }) => !isChosen),
     ),
@@ -347,7 +347,7 @@ export const allResources: readonly Rule[] = [
     section: 'All resources: API group',
     versions: bothVersions,
     applies:
-      'kinds in a group other than infrastructure, bootstrap and controlplane of cluster.x-k8s.io; manifests with roles or a Deployment',
+      'kinds in a group other than infrastructure, bootstrap and controlplane of cluster.x-k8s.io; manifests with a ClusterRole, or a file with a Deployment',
     sentence:
       'A ClusterRole with the label cluster.x-k8s.io/aggregate-to-manager: "true" lets core read and write the kinds of the group.',
     why: "Core's own role covers upstream's groups alone. In another group its requests are forbidden: no reference is resolved, no owner reference is set.",

@@ -52,7 +52,7 @@ interface ClusterMemory {
   readonly responses: PatchResponses
   /** Whether AfterControlPlaneInitialized was called, but could not be removed from the pending hooks yet. */
   initializedCalled: boolean
-  /** The parts of ClusterClass patches that the last reconcile ignored, as a text; empty for none. An event reports a changed text. */
+  /** The parts of ClusterClass patches that the last reconcile ignored, as a text; empty for none. An event reports each new text that is not empty. */
   ignored: string
 }
 
@@ -71,8 +71,8 @@ export class TopologyScope {
   /** Hooks that allowed this reconcile to proceed, including hooks of which no handler selects the Cluster. */
   readonly notBlocking = new Set<string>()
   /**
-   * The steps of the upgrade, none if no upgrade is due. Set before the hooks of the upgrade are called, so that the status shows the steps
-   * even if a hook fails.
+   * The steps of the upgrade, none if no upgrade is due; `undefined` until they are known. Set before the hooks that allow the steps are
+   * called, so that the status shows the steps even if such a hook fails.
    */
   plan: UpgradePlan | undefined
   /** The decided versions, for the condition TopologyReconciled. `undefined` until all of them are decided. */

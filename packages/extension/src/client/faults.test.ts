@@ -1,6 +1,6 @@
 /**
- * Tests network failures between the hook client and an extension, with real sockets. Each failed call ends at once, or when its timeout of
- * ten seconds expires on the test's clock. Calls to another extension succeed nevertheless.
+ * Tests failures of connections and of responses between the hook client and an extension, with real sockets. Each failed call
+ * ends at once, or when its timeout of ten seconds expires on the test's clock. Calls to another extension succeed nevertheless.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -250,7 +250,7 @@ describe('a call fails at once', () => {
     expect(clock.nextDue).toBeUndefined()
   })
 
-  it('because the host name cannot be resolved, and succeeds when it can be resolved again', async () => {
+  it('because the host name cannot be resolved, and succeeds once it can be resolved', async () => {
     let known = false
     const lookup: LookupFunction = (host, _options, callback) => {
       const notFound = Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' })
@@ -270,7 +270,7 @@ describe('a call fails at once', () => {
     await server.close(0)
   })
 
-  it('because the certificate has expired in the meantime, while calls on earlier connections succeed', async () => {
+  it('because the certificate on a new connection has expired, while calls on the earlier connection succeed', async () => {
     const expired = await issue(undefined, new VirtualClock(systemClock.now() - hours(2)))
     const handle = extensionServer(
       defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] }),
@@ -294,8 +294,8 @@ describe('a call fails at once', () => {
 
 describe('a call to an extension that', () => {
   const cases: [string, (begun: () => void) => Promise<string>][] = [
-    ['does not respond before TLS', (begun) => tcp((socket) => void socket.once('data', begun))],
-    ['does not respond before headers', (begun) => tls(begun)],
+    ['does not respond to the TLS handshake', (begun) => tcp((socket) => void socket.once('data', begun))],
+    ['does not send response headers', (begun) => tls(begun)],
     ['does not end its headers', (begun) => tls((socket) => socket.write('HTTP/1.1 200 OK\r\n', begun))],
     ['does not begin its body', (begun) => tls((socket) => socket.write(head('200 OK', 'content-length: 10'), begun))],
     [

@@ -1,7 +1,7 @@
 /**
  * Data of a real server about the built-in kinds: discovery, OpenAPI schemas and table columns. scripts/tools/builtin-kinds.ts writes it to
- * `schemas/`. Field validation, discovery, OpenAPI, server-side apply and strategic merge patch are derived from this data. It is read on
- * first use, once for all servers of a process.
+ * `schemas/`. Field validation, discovery, OpenAPI, tables, server-side apply and strategic merge patch are derived from this data. It is
+ * read on first use, once for all servers of a process.
  */
 import { readFileSync } from 'node:fs'
 import type { JSONSchema } from '@capstan/kube'
@@ -36,7 +36,7 @@ let records: { readonly [groupVersion: string]: { readonly [plural: string]: Res
 const files = new Map<string, { readonly [name: string]: Component }>()
 const resolved = new Map<string, JSONSchema>()
 
-/** Returns the discovery data of a resource. @throws TypeError for a resource that does not exist upstream */
+/** Returns the discovery data of a resource. @throws TypeError for a resource that the data lacks */
 export function recordOf(groupVersion: string, plural: string): ResourceRecord {
   records ??= read('resources') as NonNullable<typeof records>
   const record = records[groupVersion]?.[plural]
@@ -60,7 +60,10 @@ export function recordedColumns(groupVersion: string, plural: string): readonly 
 }
 let columns: { readonly [resource: string]: readonly RecordedColumn[] } | undefined
 
-/** Returns the published schema with a name such as `io.k8s.api.core.v1.Pod`; `undefined` if there is none. */
+/**
+ * Returns the published schema with a name such as `io.k8s.api.core.v1.Pod`; `undefined` if its group has no such schema.
+ * @throws Error if there are no schemas of its group
+ */
 export function componentOf(name: string): Component | undefined {
   const [, , project = '', group = ''] = name.split('.')
   const file = project === 'api' ? group : project

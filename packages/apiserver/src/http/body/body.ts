@@ -154,9 +154,10 @@ function notAnObject(value: unknown): string {
 type Parsed = { readonly value: unknown; readonly keys: number }
 
 /**
- * Parses a JSON text. `reject` creates the StatusError from an error text, for a text that is malformed or nested too deeply.
+ * Parses a JSON text. `reject` creates the StatusError from an error text, for a text that is malformed, is nested too deeply, or contains a
+ * number that is infinite as a double.
  *
- * @throws StatusError also for too many objects, and for a value that cannot be stored
+ * @throws StatusError also for too many objects, and for a key `__proto__`
  */
 export function* parseJSON(text: string, reject: (error: string) => StatusError): Work<Parsed> {
   yield

@@ -1,7 +1,8 @@
 /**
- * Discovery and OpenAPI documents with their hashes, created on request and cached until the resources change. Clients cache them by hash,
- * so the hash depends only on the content, and is the same after a restart. OpenAPI documents can be large, so they are created in pieces,
- * between which other requests run, and once for all concurrent requests.
+ * Discovery and OpenAPI documents with their hashes, created on request. OpenAPI v3 documents are cached until the resources of their group
+ * version change, the others until any resource changes. Clients cache documents by hash, so the hash depends only on the content, and is the
+ * same after a restart. OpenAPI documents can be large, so they are created in pieces, between which other requests run, and once for all
+ * concurrent requests.
  */
 import { type Clock, inPieces, type Work, writeJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'

@@ -64,18 +64,18 @@ export async function applyScale(
 ): Promise<{ object: KubeObject; created: boolean }> {
   const { info, request } = context
   const { specReplicasPath } = info.scale!
-  const applied = draftOf(info, request.body)
-  checkType(applied)
-  checkName(context, applied)
+  const appliedScale = draftOf(info, request.body)
+  checkType(appliedScale)
+  checkName(context, appliedScale)
   const { apiVersion, kind } = info
-  const parent: Record<string, unknown> = {
+  const appliedObject: Record<string, unknown> = {
     apiVersion,
     kind,
-    metadata: { ...(applied.metadata as object | undefined), name: request.name },
+    metadata: { ...(appliedScale.metadata as object | undefined), name: request.name },
   }
-  if (isRecord(applied.spec) && applied.spec.replicas !== undefined)
-    setPath(parent as UnknownObject, specReplicasPath, replicasOf(applied))
-  const { object } = await apply(server, { ...context, request: { ...request, body: parent } })
+  if (isRecord(appliedScale.spec) && appliedScale.spec.replicas !== undefined)
+    setPath(appliedObject as UnknownObject, specReplicasPath, replicasOf(appliedScale))
+  const { object } = await apply(server, { ...context, request: { ...request, body: appliedObject } })
   return { object: scaleOf(info.scale!, object), created: false }
 }
 

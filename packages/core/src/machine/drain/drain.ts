@@ -136,12 +136,12 @@ const evict = (
   )
 
 function evictionFailure(err: Error): string {
-  if (isReason(err, 'TooManyRequests')) return budgetText(err)
+  if (isReason(err, 'TooManyRequests')) return textWithCauses(err)
   return isNamespaceTerminating(err) ? TerminatingNamespace : err.message
 }
 
-/** Returns the message of the API server with its causes, which name the PodDisruptionBudget. */
-const budgetText = ({ message, details }: StatusError): string =>
+/** Returns the message of an error with its causes. Only a cause names the PodDisruptionBudget that forbids the eviction. */
+const textWithCauses = ({ message, details }: StatusError): string =>
   details ? `${message} ${(details.causes ?? []).map((cause) => cause.message ?? '').join(',')}` : message
 
 const isNamespaceTerminating = (err: unknown): boolean =>

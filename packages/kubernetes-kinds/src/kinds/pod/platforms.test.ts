@@ -107,7 +107,7 @@ describe('Windows options', () => {
     )
   })
 
-  test('a group-managed service account needs a valid name and a non-empty credential spec of at most 64 KiB', () => {
+  test('the credential spec of a group-managed service account has a valid name, and is neither empty nor longer than 64 KiB', () => {
     expect(windowsOptionErrors('w', undefined)).toEqual([])
     expect(windowsOptionErrors('w', { gmsaCredentialSpec: 'x', gmsaCredentialSpecName: 'a.b' })).toEqual([])
     expect(texts(windowsOptionErrors('w', { gmsaCredentialSpec: '', gmsaCredentialSpecName: 'A' }))).toEqual([
