@@ -447,6 +447,19 @@ describe('variables of extensions', () => {
     expect(calls).toBe(1)
   })
 
+  test('are discovered again after a failure that the failure policy ignores', async () => {
+    const env = await anEnv({
+      DiscoverVariables: ({ nth }) =>
+        nth === 1 ? { ignored: true } : { response: { variables: [{ name: 'size', schema: text() }] } },
+    })
+    await env.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    await env.create(ClusterClass, 'quick', { spec: classSpec({ patches }) })
+    expect(await variablesOf(env)).toBeUndefined()
+    await env.client.patch(ClusterClass, env.key, { type: 'merge', body: { metadata: { labels: { changed: 'yes' } } } })
+    await env.settle()
+    expect(await variablesOf(env)).toEqual(['size: disks'])
+  })
+
   test('that differ from those of the class are a conflict', async () => {
     const env = await anEnv({ DiscoverVariables: () => ({ response: { variables: [{ name: 'zone', schema: text() }] } }) })
     await env.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)

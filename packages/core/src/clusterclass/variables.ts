@@ -33,7 +33,7 @@ export class DiscoveredVariables {
 
   /**
    * Returns the handler's variables; none without a runtime client, and when the failure policy ignores a failed call. The result of a call
-   * is cached for ten minutes, but not after the handler's ExtensionConfig has changed.
+   * is cached for ten minutes, but neither after an ignored failure nor after the handler's ExtensionConfig has changed.
    */
   async variablesOf(
     clusterClass: ClusterClass,
@@ -48,10 +48,12 @@ export class DiscoveredVariables {
     const now = clock.elapsed()
     const cached = this.#cache.get(cacheKey)
     if (cached && cached.expires > now) return cached.variables
-    const options = { ...(settings ? { settings } : {}), signal }
+    let isIgnored = false
+    const onIgnored = () => void (isIgnored = true)
+    const options = { ...(settings ? { settings } : {}), signal, onIgnored }
     const { variables = [] } = await withoutWorker(() => runtime.call(DiscoverVariables, clusterClass, handler, {}, options))
     for (const [expiredKey, { expires }] of this.#cache) if (expires <= now) this.#cache.delete(expiredKey)
-    this.#cache.set(cacheKey, { expires: now + minutes(10), variables })
+    if (!isIgnored) this.#cache.set(cacheKey, { expires: now + minutes(10), variables })
     return variables
   }
 }

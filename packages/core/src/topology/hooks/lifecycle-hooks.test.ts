@@ -384,3 +384,13 @@ test('lists blocking hooks with their messages, sorted by name', () => {
   ]
   expect(blockingMessage(hooks, 'upgrade')).toBe('Following hooks are blocking upgrade: A: later; B')
 })
+
+test('an upgrade plan is not cached when its call fails and the failure policy ignores the failure', async () => {
+  const script = { GenerateUpgradePlan: ({ nth }: { nth: number }) => (nth === 1 ? { ignored: true as const } : undefined) }
+  const hooks = new LifecycleHooks(scriptedRuntime(script), new VirtualClock())
+  const due = { desired: 'v1.36.0', controlPlane: 'v1.35.0', workers: [], known: [] }
+  const plan = () => hooks.upgradePlan(aCluster(), 'scripted.test', due, context)
+  expect(await plan()).toMatchObject({ called: true })
+  expect(await plan()).toMatchObject({ called: true })
+  expect(await plan()).toMatchObject({ called: false })
+})

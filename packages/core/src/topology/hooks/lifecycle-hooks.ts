@@ -276,6 +276,8 @@ export class LifecycleHooks {
       return { kind: 'proceed', hook: name, called: false, plan: earlierPlan.plan }
     const call: ClusterState['call'] = { handlers: [handler], isOutdated: false }
     state.call = call
+    let isIgnored = false
+    const onIgnored = () => void (isIgnored = true)
     try {
       const { controlPlaneUpgrades = [], workersUpgrades = [] } = await withoutWorker(() =>
         this.#runtime!.call(
@@ -288,12 +290,12 @@ export class LifecycleHooks {
             ...(lowest === undefined ? {} : { fromWorkersKubernetesVersion: lowest }),
             toKubernetesVersion: desired,
           },
-          { signal },
+          { signal, onIgnored },
         ),
       )
       const versionsOf = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
       const plan = { controlPlane: versionsOf(controlPlaneUpgrades), workers: versionsOf(workersUpgrades) }
-      if (!call.isOutdated) state.plan = { requestKey, expires: calledAt + minutes(10), handler, plan }
+      if (!call.isOutdated && !isIgnored) state.plan = { requestKey, expires: calledAt + minutes(10), handler, plan }
       state.responses.delete(name)
       return { kind: 'proceed', hook: name, called: true, plan }
     } catch (error) {
