@@ -47,7 +47,7 @@ async function run(): Promise<Outcome> {
       }
     }
   }
-  // Two files at once, because most of the time is spent waiting for the end of watches without events.
+  // Two files at once, because much of the time is spent waiting: for servers that start, for delays, and for the end of watches.
   await Promise.all([replayRest(), replayRest()])
   return { passed, failed }
 }

@@ -26,7 +26,7 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
   }
   const { sources, packages } = await bundleForPublication(join(target, 'dist'), publishedPathOf)
 
-  const data = new Set<string>()
+  const dataFolders = new Set<string>()
   for (const name of new Set(
     sources.map((path) => relative(root, path).split('/')).flatMap(([top, name]) => (top === 'packages' ? name! : [])),
   )) {
@@ -38,7 +38,7 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
     for (const entry of files) {
       const path = join(entry.parentPath, entry.name)
       const destination = publishedPathOf(path)
-      data.add(relative(target, destination).split('/')[0]!)
+      dataFolders.add(relative(target, destination).split('/')[0]!)
       cpSync(path, destination)
     }
   }
@@ -49,7 +49,7 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
   const published = publishedManifest(source, {
     exports: { './package.json': './package.json' },
     dependencies: versionsOf(packages),
-    files: ['bin', 'dist', 'THIRD_PARTY_LICENSES', ...data],
+    files: ['bin', 'dist', 'THIRD_PARTY_LICENSES', ...dataFolders],
     sideEffects: ['./bin/*.js', './dist/*.js'],
   })
   write(join(target, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)

@@ -68,7 +68,7 @@ export async function openAccess(
 
 /**
  * Loads the signing key for service account tokens from `folder`, so that tokens stay valid after a restart. Creates a missing key, and
- * replaces a file that contains no key. Without a folder, creates a key and does not store it.
+ * replaces a file that contains no private key. Without a folder, creates a key and does not store it.
  */
 export async function openSigningKey(folder: string | undefined): Promise<string> {
   if (folder === undefined) return makeSigningKey()

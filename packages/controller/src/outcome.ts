@@ -1,4 +1,4 @@
-/** The result of a reconcile or of one of its phases. Failures are thrown, never returned. */
+/** The result of a reconcile or of one of its phases. An `Outcome` never describes a failure: a phase that fails throws an error. */
 import { smallest } from '@capstan/kube'
 
 /** Whether, when and why the key is reconciled again. No outcome of a phase prevents the following phases from running. */
@@ -7,14 +7,14 @@ export type Outcome =
   | { readonly kind: 'wait'; readonly reason: string }
   | { readonly kind: 'requeue'; readonly after: number; readonly reason: string }
 
-/** Has nothing to wait for. */
+/** The phase has nothing to wait for. */
 export const proceed = (): Outcome => ({ kind: 'proceed' })
-/** Waits for a change of a watched object, whose watch event enqueues the key again. */
+/** The phase waits for a change of a watched object, whose watch event enqueues the key again. */
 export const wait = (reason: string): Outcome => ({ kind: 'wait', reason })
-/** Reconciles again after `after` milliseconds. Used for changes that no watch event reports, such as the end of a delay. */
+/** The key is reconciled again after `after` milliseconds. Used for changes that no watch event reports, such as the end of a delay. */
 export const requeue = (after: number, reason: string): Outcome => ({ kind: 'requeue', after, reason })
 
-/** Merges outcomes: returns the earliest requeue; without one, a wait; otherwise `proceed`. Reasons are joined in order. */
+/** Merges outcomes: the earliest requeue; without a requeue, a wait if there is one; otherwise `proceed`. Joins all reasons in order. */
 export function mergeOutcomes(outcomes: readonly Outcome[]): Outcome {
   const requeues = outcomes.filter((outcome) => outcome.kind === 'requeue')
   const reasons = outcomes.flatMap((outcome) => (outcome.kind === 'proceed' ? [] : [outcome.reason])).join('; ')

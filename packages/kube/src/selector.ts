@@ -144,7 +144,10 @@ function requirementText({ key, operator, values }: LabelRequirement): string {
   }
 }
 
-/** Creates a requirement and validates it as upstream does. `list` is the text of the values in errors. */
+/**
+ * Creates a requirement and validates it with upstream's texts. Errors contain the index of a value in the sorted values; upstream's errors
+ * for the selector of a spec contain the index in the spec. `list` is the text of all values in errors.
+ */
 function requirement(
   key: string,
   operator: LabelOperator,

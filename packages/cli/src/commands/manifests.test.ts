@@ -27,48 +27,56 @@ test('the components of the local provider have no finding of capstan lint', asy
 })
 
 describe.each(['core', 'local'])('the components of %s', (provider) => {
-  test.each(['self-managed', 'cert-manager'])('satisfy the rules of clusterctl, with certificates %s', async (certificates) => {
-    const objects = await printedManifests(provider, '--certificates', certificates)
-    const namespaces = objects.filter(({ kind }) => kind === 'Namespace')
-    expect(namespaces).toHaveLength(1)
-    for (const { metadata } of objects)
-      if (metadata.namespace !== undefined) expect(metadata.namespace, metadata.name).toBe(namespaces[0]!.metadata.name)
-    const labels = objects.map(({ metadata }) => (metadata.labels as { [name: string]: string })['cluster.x-k8s.io/provider'])
-    expect(new Set(labels)).toEqual(new Set([provider === 'core' ? 'cluster-api' : 'infrastructure-local']))
-    const [deployment] = objects.filter(({ kind }) => kind === 'Deployment') as unknown as [
-      { spec: { template: { spec: { containers: { name: string }[] } } } },
-    ]
-    expect(deployment.spec.template.spec.containers.map(({ name }) => name)).toEqual(['manager'])
-    expect(objects.some(({ kind }) => kind === 'Certificate')).toBe(certificates === 'cert-manager')
-  })
+  test.each(['self-managed', 'cert-manager'])(
+    'satisfy the rules of clusterctl with --certificates %s, and contain a Certificate only with cert-manager',
+    async (certificates) => {
+      const objects = await printedManifests(provider, '--certificates', certificates)
+      const namespaces = objects.filter(({ kind }) => kind === 'Namespace')
+      expect(namespaces).toHaveLength(1)
+      for (const { metadata } of objects)
+        if (metadata.namespace !== undefined) expect(metadata.namespace, metadata.name).toBe(namespaces[0]!.metadata.name)
+      const labels = objects.map(({ metadata }) => (metadata.labels as { [name: string]: string })['cluster.x-k8s.io/provider'])
+      expect(new Set(labels)).toEqual(new Set([provider === 'core' ? 'cluster-api' : 'infrastructure-local']))
+      const [deployment] = objects.filter(({ kind }) => kind === 'Deployment') as unknown as [
+        { spec: { template: { spec: { containers: { name: string }[] } } } },
+      ]
+      expect(deployment.spec.template.spec.containers.map(({ name }) => name)).toEqual(['manager'])
+      expect(objects.some(({ kind }) => kind === 'Certificate')).toBe(certificates === 'cert-manager')
+    },
+  )
 
-  test.each(['self-managed', 'cert-manager'])('serve every version of each kind, with certificates %s', async (certificates) => {
-    const objects = await printedManifests(provider, '--certificates', certificates)
-    const { metadata: service } = objects.find(({ kind }) => kind === 'Service')!
-    const definitions = objects.filter(({ kind }) => kind === 'CustomResourceDefinition') as unknown as CustomResourceDefinition[]
-    expect(definitions.length).toBeGreaterThan(0)
-    for (const { metadata, spec } of definitions) {
-      const [kind] = providerKinds[provider as ProviderName].filter((candidate) => resourceName(candidate) === metadata.name)
-      const versions = spec.versions.filter(({ served }) => served).map(({ name }) => name)
-      expect(versions, metadata.name).toEqual([kind!.version, ...kind!.versions.map((version) => version.kind.version)])
-      if (versions.length === 1) continue
-      expect(spec.conversion, metadata.name).toEqual({
-        strategy: 'Webhook',
-        webhook: {
-          conversionReviewVersions: ['v1'],
-          clientConfig: { service: { namespace: service.namespace, name: service.name, path: '/convert' } },
-        },
-      })
-      // cert-manager injects the authority of the Certificate; without cert-manager, the manager writes its own authority.
-      const [certificate] = objects.filter((object) => object.kind === 'Certificate')
-      expect(metadata.annotations?.['cert-manager.io/inject-ca-from'], metadata.name).toBe(
-        certificate && `${certificate.metadata.namespace}/${certificate.metadata.name}`,
-      )
-    }
-    // Upstream serves these versions of a Cluster.
-    const cluster = definitions.find(({ metadata }) => metadata.name === 'clusters.cluster.x-k8s.io')
-    expect(cluster?.spec.versions.map(({ name }) => name)).toEqual(provider === 'core' ? ['v1beta2', 'v1beta1'] : undefined)
-  })
+  test.each(['self-managed', 'cert-manager'])(
+    'serve every version of each kind, and convert versions by webhook, with --certificates %s',
+    async (certificates) => {
+      const objects = await printedManifests(provider, '--certificates', certificates)
+      const { metadata: service } = objects.find(({ kind }) => kind === 'Service')!
+      const definitions = objects.filter(
+        ({ kind }) => kind === 'CustomResourceDefinition',
+      ) as unknown as CustomResourceDefinition[]
+      expect(definitions.length).toBeGreaterThan(0)
+      for (const { metadata, spec } of definitions) {
+        const [kind] = providerKinds[provider as ProviderName].filter((candidate) => resourceName(candidate) === metadata.name)
+        const versions = spec.versions.filter(({ served }) => served).map(({ name }) => name)
+        expect(versions, metadata.name).toEqual([kind!.version, ...kind!.versions.map((version) => version.kind.version)])
+        if (versions.length === 1) continue
+        expect(spec.conversion, metadata.name).toEqual({
+          strategy: 'Webhook',
+          webhook: {
+            conversionReviewVersions: ['v1'],
+            clientConfig: { service: { namespace: service.namespace, name: service.name, path: '/convert' } },
+          },
+        })
+        // cert-manager injects the authority of the Certificate; without cert-manager, the manager writes its own authority.
+        const [certificate] = objects.filter((object) => object.kind === 'Certificate')
+        expect(metadata.annotations?.['cert-manager.io/inject-ca-from'], metadata.name).toBe(
+          certificate && `${certificate.metadata.namespace}/${certificate.metadata.name}`,
+        )
+      }
+      // Upstream serves these versions of a Cluster.
+      const cluster = definitions.find(({ metadata }) => metadata.name === 'clusters.cluster.x-k8s.io')
+      expect(cluster?.spec.versions.map(({ name }) => name)).toEqual(provider === 'core' ? ['v1beta2', 'v1beta1'] : undefined)
+    },
+  )
 
   test('name only their own webhook configurations in the rules of ClusterRoles', async () => {
     const objects = (await printedManifests(provider)) as unknown as { kind: string; rules?: PolicyRule[] }[]
@@ -118,7 +126,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
   })
 })
 
-test('--shards adds an argument of the manager', async () => {
+test('--shards adds the argument --leader-elect-shards of the manager', async () => {
   const argsOf = (objects: readonly Manifest[]) => JSON.stringify(objects.find(({ kind }) => kind === 'Deployment'))
   expect(argsOf(await printedManifests('core', '--shards', '6'))).toContain('"--leader-elect-shards=6"')
   expect(argsOf(await printedManifests('core'))).not.toContain('shards')

@@ -103,14 +103,17 @@ function patternErrors(pattern: string, path: string): FieldError[] {
     : [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]
 }
 
-/** Adds the path of the example to the field of an error. As in upstream's texts, the text keeps only the path inside the example. */
-function withPathOfExample({ type, field, text }: FieldError, examplePath: string): FieldError {
+/**
+ * Adds the path of a default, example or enum value to the field of an error. As in upstream's texts, the text keeps only the path inside
+ * the value.
+ */
+function withValuePath({ type, field, text }: FieldError, valuePath: string): FieldError {
   const innerPath = field.slice('value'.length)
   const separator = innerPath.startsWith('[') ? '.' : ''
-  return { type, field: `${examplePath}${separator}${innerPath}`, text: withoutValue(text) }
+  return { type, field: `${valuePath}${separator}${innerPath}`, text: withoutValue(text) }
 }
 
-/** Removes from an error text the name of the field `value`, in which `exampleErrors` wraps an example to validate it. */
+/** Removes from an error text the name of the field `value`, in which `exampleErrors` wraps a default, example or enum value. */
 const withoutValue = (text: string): string =>
   text
     .replace(/value([.[][^ ]*)? in body/, '$1 in body')
@@ -123,7 +126,7 @@ function exampleErrors(schema: Record<string, unknown>, path: string): FieldErro
   const check = (value: unknown, valuePath: string, against: object) => {
     const compiled = structural({ type: 'object', properties: { value: against as JSONSchema } })
     const violations = compiled.validateSchema({ value })
-    for (const error of violations) errors.push(withPathOfExample(error, valuePath))
+    for (const error of violations) errors.push(withValuePath(error, valuePath))
     if (violations.length === 0)
       for (const { detail } of compiled.validateRules({ value })) errors.push(invalid(valuePath, value, detail))
     const unknown = compiled.prune({ value: draft(value) })

@@ -27,9 +27,10 @@ export interface ExternalKind {
 }
 
 /**
- * Returns a provider's kind in the greatest API version of the newest contract version that core supports.
- * @throws Error when the CustomResourceDefinition has no version of a supported contract, or does not exist. The error is deliberately not a
- * NotFound, which would mean that the referenced object itself does not exist
+ * Returns a provider's kind. Of the contract versions that the CustomResourceDefinition declares and core supports, selects the newest, and
+ * of the API versions declared for it the greatest.
+ * @throws Error when the CustomResourceDefinition declares no supported contract version, cannot be read, or does not exist. If it does not
+ * exist, the error is deliberately not a NotFound, which would mean that the referenced object itself does not exist
  */
 export async function externalKind(
   reader: Reader,

@@ -1,6 +1,6 @@
 /**
- * Computes the status of a Machine, and requests a reconcile at the time at which `minReadySeconds` have passed. Pure, except that it changes
- * the draft and logs invalid readiness gates. Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
+ * Computes conditions and phase of a Machine, and requests a reconcile at the time at which `minReadySeconds` have passed. Pure, except that
+ * it changes the draft and logs invalid readiness gates. Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
  */
 import { ConditionOrder, isUpdateInProgress, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
@@ -35,7 +35,7 @@ export interface StatusFacts {
   readonly now: number
   /** Health of the connection to the workload cluster. */
   readonly health: Health
-  /** Milliseconds without a response of the workload cluster before the Node conditions become Unknown. */
+  /** Milliseconds without a successful probe of the workload cluster after which the Node conditions become Unknown. */
   readonly gracePeriod: number
   /** Logs invalid readiness gates. */
   readonly log: Logger
@@ -143,7 +143,7 @@ function upToDateConditions(scope: MachineScope, now: number): NewCondition[] {
   return [UpToDate.true('UpToDate')]
 }
 
-/** Conditions of objects that the Machine refers to, and of its Node. */
+/** Conditions of a Machine that describe other objects: those that it references, and its Node. */
 const externalConditions = ['BootstrapConfigReady', 'InfrastructureReady', 'NodeHealthy']
 /** Reasons of these conditions that are expected while the Machine is being deleted. */
 const goneReasons = ['ObjectDeleted', 'ObjectDoesNotExist', 'NodeDeleted', 'NodeDoesNotExist']

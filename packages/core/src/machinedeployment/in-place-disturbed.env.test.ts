@@ -115,7 +115,7 @@ describe('a rollout', () => {
     expect(await env.names()).toEqual(namesBefore)
   })
 
-  test('does not wait for a template of the old set when no extension is registered', async () => {
+  test('does not wait for a missing template of the old set when no extension is registered', async () => {
     env = await inPlaceEnv(scriptedRuntime({}), { replicas: 1 })
     await env.client.delete(DevMachineTemplate, { namespace, name: 'infra' })
     await env.patch(largerAndNewer)
@@ -195,7 +195,7 @@ describe('a rollout', () => {
 })
 
 describe('the extension', () => {
-  test('blocks the rollout with a reason while it fails', async () => {
+  test('blocks the rollout while it fails, and an event reports the error', async () => {
     const { script } = ableExtension()
     let works = false
     const runtime = scriptedRuntime(script)
@@ -341,7 +341,7 @@ test('rollout.after creates new Machines, even if an extension could update the 
   expect(requests).toEqual([])
 })
 
-test('OnDelete never calls the extension', async () => {
+test('with OnDelete, a deleted Machine is replaced without a call of the extension', async () => {
   const { script, requests } = ableExtension()
   env = await inPlaceEnv(scriptedRuntime(script), { replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
   await env.patch(largerAndNewer)

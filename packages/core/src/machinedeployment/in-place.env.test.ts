@@ -12,7 +12,7 @@ afterEach(() => env.close())
 const namespace = 'default'
 
 describe('a MachineDeployment whose Machines an extension can update', () => {
-  test('keeps all Machines, with their infrastructure, and sends one request', async () => {
+  test('updates all Machines and their infrastructure in place, and calls CanUpdateMachineSet once', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script))
     const namesBefore = await env.names()
@@ -34,18 +34,21 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     expect(desired.machineSet).toMatchObject({ kind: 'MachineSet', spec: { template: { spec: { version: 'v1.35.0' } } } })
     expect(Object.keys(desired.machineSet)).not.toContain('status')
     const { items } = await env.client.list(DevMachine, { namespace: 'default' })
-    const writes = items
+    const fieldManagers = items
       .flatMap(({ metadata }) => metadata.managedFields ?? [])
       .filter(({ manager }) => manager === 'capi-machineset')
-    expect(new Set(writes.map(({ operation }) => operation)), 'as upstream, no operation is Update').toEqual(new Set(['Apply']))
+    expect(new Set(fieldManagers.map(({ operation }) => operation)), 'as upstream, no operation is Update').toEqual(
+      new Set(['Apply']),
+    )
     expect(desired.infrastructureMachineTemplate).toMatchObject({ metadata: { name: 'larger' } })
     const { revision } = env.store
     await env.advance(seconds(3600))
     expect(env.store.revision, 'writes while nothing changes').toBe(revision)
   })
 
-  test('repeats no request when the creation of the new set failed, although the set gets another name', async () => {
+  test('sends no second request when the creation of the new set fails and is retried', async () => {
     const { script, requests } = ableExtension()
+    // Each retry generates another name for the set, which the request contains.
     let rejections = 0
     const between = (transport: Transport): Transport => ({
       ...transport,
@@ -82,7 +85,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     await env.expectUpdated()
   })
 
-  test('moves Machines back to their first set, by another in-place update, after a rollback', async () => {
+  test('after a rollback, moves a Machine back to its first set, and updates it in place to the earlier version', async () => {
     env = await inPlaceEnv(scriptedRuntime(ableExtension().script))
     const namesBefore = await env.names()
     await env.patch(largerAndNewer)

@@ -34,7 +34,7 @@ const defaultValidity = { authority: hours(24 * 365), serving: hours(24 * 30) }
 const Spread = minutes(10)
 const Retry = minutes(1)
 
-/** Starts the rotation. Resolves when a trusted certificate is served. @throws the error of the first `trust` or `serve` */
+/** Starts the rotation. Resolves when a trusted certificate is served. @throws the error of the first step, such as one of `trust` */
 export async function keepOwnCertificate(options: OwnCertificateOptions): Promise<OwnCertificate> {
   const { clock, log, commonName } = options
   const rotation = new Rotation(options)
@@ -76,7 +76,7 @@ class Rotation {
     this.#authority = options.authority
   }
 
-  /** Performs the steps that are due. Resolves with the time of the next step. */
+  /** Renews the certificates that are due, and publishes a changed CA bundle. Resolves with the time at which to call it again. */
   async step(): Promise<number> {
     const { clock, keep, serve } = this.#options
     const now = clock.now()

@@ -184,7 +184,7 @@ describe('errors report', () => {
       `spec: Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: m`,
     ])
   })
-  test('an evaluation error for values of an unexpected type', () => {
+  test('an evaluation error for a null value, and for text that is not of the declared format', () => {
     const nullable: JSONSchema = { type: 'string', nullable: true }
     expect(errorTexts(spec({ a: nullable }, rule('self.a.startsWith("x")', { message: 'm' })), { a: null })).toEqual([
       `spec: Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: m`,
@@ -205,7 +205,7 @@ describe('errors report', () => {
       `spec: Invalid value: "object": invalid data, ${problem} evaluating rule: m`,
     ])
   })
-  test('that rules were not evaluated because the object violates its schema', () => {
+  test('that rules were not evaluated because the object is invalid', () => {
     expect(errorTexts(spec({ a: { type: 'string' } }, rule('false')), { a: 1 })).toEqual([
       'spec.a: Invalid value: "integer": spec.a in body must be of type string: "integer"',
       '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',

@@ -1,12 +1,15 @@
 /**
  * Admission plugin for the service accounts of new pods. Upstream: plugin/pkg/admission/serviceaccount.
+ *
+ * Rejects a mirror pod that references a service account or a Secret, or projects a service account token into a volume. For other pods:
  * - Sets the service account `default` in a pod that names none, and requires that the service account exists.
- * - Mounts a token of the service account into the containers of a pod, unless automountServiceAccountToken is false: that of the pod or,
- *   if the pod has none, that of the service account.
+ * - Mounts a token of the service account into each container that mounts nothing at the path of the token, unless
+ *   automountServiceAccountToken is false: that of the pod or, if the pod has none, that of the service account.
  * - Copies the imagePullSecrets of the service account to a pod that has none.
- * - Rejects a mirror pod that references a service account or a Secret, or projects a service account token into a volume.
- * - If the service account has the annotation `kubernetes.io/enforce-mountable-secrets: "true"`, rejects a pod with a Secret that the
- *   service account does not list.
+ * - If the service account has the annotation `kubernetes.io/enforce-mountable-secrets: "true"`, rejects a pod that references a Secret that
+ *   the service account does not list.
+ *
+ * References to Secrets are those in imagePullSecrets, in environment variables of containers, and in volumes of type `secret`.
  */
 import { type Clock, isRecord, type KubeObject, notFound, randomSuffix, type UnknownObject } from '@capstan/kube'
 import { type Store, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
@@ -125,7 +128,7 @@ const tokenVolume = () => ({
   defaultMode: 0o644,
 })
 
-/** Returns the error text for a mirror pod that references a service account, a Secret or a token; otherwise `undefined`. */
+/** Returns the error text for a mirror pod that references a service account or a Secret, or projects a token; otherwise `undefined`. */
 function mirrorProblem(spec: Fields): string | undefined {
   if (spec.serviceAccountName) return 'a mirror pod may not reference service accounts'
   if (secretsOf(spec).length > 0 || listOf(spec.imagePullSecrets).length > 0) return 'a mirror pod may not reference secrets'
@@ -143,6 +146,7 @@ interface SecretUse {
   readonly by: string
 }
 
+/** Returns the Secrets that volumes of type `secret` and environment variables reference. */
 function secretsOf(spec: Fields): SecretUse[] {
   const volumes = listOf(spec.volumes).flatMap(({ secret }) =>
     isRecord(secret) ? [{ secret: nameOf(secret.secretName), by: 'volume with' }] : [],

@@ -40,15 +40,23 @@ describe('controlPlaneVersion', () => {
       'v1.34.1 upgrading',
     ],
     ['an upgrade begins with BeforeClusterUpgrade', {}, 'call BeforeClusterUpgrade'],
-    ['a blocking response delays the upgrade', { responses: new Map([['BeforeClusterUpgrade', 'blocked']]) }, 'v1.33.2 pending'],
-    ['a non-blocking response leads to the hook of the step', { responses: clusterAllowed }, 'call BeforeControlPlaneUpgrade'],
     [
-      'a blocking response delays the step',
+      'a blocking response of BeforeClusterUpgrade delays the upgrade',
+      { responses: new Map([['BeforeClusterUpgrade', 'blocked']]) },
+      'v1.33.2 pending',
+    ],
+    [
+      'a non-blocking response of BeforeClusterUpgrade leads to BeforeControlPlaneUpgrade',
+      { responses: clusterAllowed },
+      'call BeforeControlPlaneUpgrade',
+    ],
+    [
+      'a blocking response of BeforeControlPlaneUpgrade delays the step',
       { responses: new Map([...clusterAllowed, ['BeforeControlPlaneUpgrade', 'blocked']]) },
       'v1.33.2 pending',
     ],
-    ['a non-blocking response starts the step', { responses: stepAllowed }, 'v1.34.1 starting'],
-    ['calls no hook while workers are upgrading', { anyWorkerUpgrading: true }, 'v1.33.2 pending'],
+    ['a non-blocking response of BeforeControlPlaneUpgrade starts the step', { responses: stepAllowed }, 'v1.34.1 starting'],
+    ['does not call BeforeClusterUpgrade while workers are upgrading', { anyWorkerUpgrading: true }, 'v1.33.2 pending'],
     [
       'an upgrade in progress calls BeforeControlPlaneUpgrade, and not BeforeClusterUpgrade again',
       { pending: new Set(['AfterClusterUpgrade']) },
@@ -60,7 +68,7 @@ describe('controlPlaneVersion', () => {
       'v1.34.1 starting',
     ],
     [
-      'calls AfterControlPlaneUpgrade after a step',
+      'calls AfterControlPlaneUpgrade when the control plane has the version of the step',
       { pending: pendingAfterStart, step: 'v1.34.1', controlPlane: controlPlaneAt('v1.34.1'), plan: planForWorkersOnly },
       'call AfterControlPlaneUpgrade',
     ],
@@ -84,7 +92,7 @@ describe('controlPlaneVersion', () => {
       'v1.34.1 stable',
     ],
     [
-      'calls no AfterWorkersUpgrade while workers are upgrading',
+      'does not call AfterWorkersUpgrade while workers are upgrading',
       {
         pending: new Set(['AfterClusterUpgrade', 'AfterWorkersUpgrade']),
         controlPlane: controlPlaneAt('v1.34.1'),
@@ -165,7 +173,7 @@ describe('workerVersions', () => {
   test.each([
     ['MachineDeployment', 'MachineDeployments: failed to compute MachineDepoyment', 'machine deployment'],
     ['MachinePool', 'MachinePools: failed to compute MachinePool', 'machine pool'],
-  ] as const)('throws for a %s that must be upgraded when the plan has no step', (kind, computed, text) => {
+  ] as const)('throws when the plan has no step for a %s that must be upgraded', (kind, computed, text) => {
     const upgradeFacts = facts({ controlPlane: controlPlaneAt('v1.34.1'), plan: { controlPlane: [], workers: [] } })
     const stable = { kind: 'version', version: 'v1.34.1', state: 'stable', pending: false } as never as ControlPlaneVersion
     expect(() => workerVersions(upgradeFacts, stable, [worker('a', { current: 'v1.35.0' })], { concurrency: 1, kind })).toThrow(
@@ -211,7 +219,7 @@ describe('workerVersions', () => {
   })
 })
 
-test('an upgrade is complete when no worker is upgrading or deferred, and no hook of a step is pending', () => {
+test('with a stable control plane, an upgrade is over when all workers are settled, none is upgrading, and no hook of a step is pending', () => {
   const upgradeFacts = facts({ controlPlane: controlPlaneAt('v1.34.1'), plan: { controlPlane: [], workers: [] } })
   const decision = controlPlaneVersion(upgradeFacts)
   if (decision.kind === 'call') throw new Error('unexpected')
