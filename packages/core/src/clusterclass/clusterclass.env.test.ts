@@ -454,7 +454,6 @@ describe('variables of extensions', () => {
     })
     await env.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
     await env.create(ClusterClass, 'quick', { spec: classSpec({ patches }) })
-    expect(await variablesOf(env)).toBeUndefined()
     await env.client.patch(ClusterClass, env.key, { type: 'merge', body: { metadata: { labels: { changed: 'yes' } } } })
     await env.settle()
     expect(await variablesOf(env)).toEqual(['size: disks'])

@@ -1,6 +1,7 @@
 import { BeforeClusterCreate, BeforeClusterUpgrade, type Cluster } from '@capstan/api'
 import { HookFailed, type RuntimeClient } from '@capstan/extension'
 import { hours, minutes, seconds, VirtualClock } from '@capstan/kube'
+import { scriptedRuntime } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import { withWaiting } from '../../waiting-records.ts'
 import { blockingMessage, blockedByAnnotation, LifecycleHooks } from './lifecycle-hooks.ts'
