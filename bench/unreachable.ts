@@ -51,7 +51,8 @@ interface Scale {
   readonly kubeconfigs: readonly string[]
   /**
    * Milliseconds to wait before the measurement, after the Machines of the other Clusters have got their infrastructure. In
-   * this time, Clusters with reachable API servers become Available, and connections to unreachable API servers fail or time out.
+   * the 20 s of a full run, Clusters with reachable API servers become Available, and connections to unreachable API servers fail or time
+   * out.
    */
   readonly pause: number
 }

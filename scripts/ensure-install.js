@@ -1,7 +1,7 @@
 // Runs before `npm start`, `npm test` and `npm run check`: installs the packages of the lock file if they are missing. Plain JavaScript
-// without dependencies, because it runs before the installation, with the machine's own Node (20 or newer). The installation contains the
-// Node that runs everything else, except on platforms without an npm package of Node, such as macOS. There the machine's Node must be new
-// enough.
+// without dependencies: the first time, it runs before the installation, with the machine's own Node (20 or newer). The installation
+// contains the Node that runs everything else, except on platforms without an npm package of Node, such as macOS. There the machine's Node
+// must be new enough.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -26,7 +26,7 @@ export const cluster = (spec: Spec<Input<Cluster>> = {}, kinds = stub): Input<Cl
 /** Time of conditions in cases where the time has no effect. */
 export const longAgo = '2026-01-01T00:00:00Z'
 
-/** Returns a condition of a Node, as the kubelet reports it. */
+/** Returns a condition of a Node, with the fields that the kubelet sets. */
 export const nodeCondition = <S extends string>(
   type: string,
   status: S,

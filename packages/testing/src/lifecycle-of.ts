@@ -63,7 +63,7 @@ export interface Lifecycle {
    * if it differs from the last call of the same handler in the trace.
    */
   readonly trace: string
-  /** All calls, in the order in which they ended. */
+  /** All calls except aborted ones, in the order in which they ended. Includes discovery. */
   readonly calls: readonly ObservedCall[]
   /** The step that did not complete in time, with the reason. Absent if all steps completed. */
   readonly stuck?: { readonly step: LifecycleStep; readonly why: string }
@@ -223,14 +223,14 @@ function callReporter(report: (text: string) => void): CallObserver {
   return (call) => {
     const text = callText(call)
     const isFailure = call.outcome.kind === 'failed' || call.outcome.response.status !== 'Success'
-    const subject = `${call.hook.name} ${call.handler}`
-    if ((isFailure || call.hook.tag !== 'Lifecycle Hooks') && reported.get(subject) === text) return
-    reported.set(subject, text)
+    const handler = `${call.hook.name} ${call.handler}`
+    if ((isFailure || call.hook.tag !== 'Lifecycle Hooks') && reported.get(handler) === text) return
+    reported.set(handler, text)
     report(text)
   }
 }
 
-/** Wraps a log to also report errors that handlers throw, because core receives only status 500. */
+/** Wraps a log to also report each distinct error that a handler throws, because core receives only status 500. */
 function reportErrors(report: (text: string) => void, log: Logger): Logger {
   const reported = new Set<string>()
   const wrapLogger = (bound: { readonly [field: string]: unknown }, to: Logger): Logger => ({

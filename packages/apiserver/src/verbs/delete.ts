@@ -32,7 +32,10 @@ export interface Deletion {
 }
 
 export type DeletionResult =
-  /** The object was removed, or would be without `dryRun`; `object` is its last state. */
+  /**
+   * The object was removed, or would be without `dryRun`. `object` is its last stored state. For kinds with a grace period, it is also marked
+   * as deleted, except with `dryRun`.
+   */
   | { readonly state: 'removed'; readonly object: KubeObject }
   /**
    * The object is marked as deleted, or would be without `dryRun`. A later request that leaves it no finalizers and a grace period of 0
@@ -128,7 +131,7 @@ export async function removeNamed(
   }
 }
 
-/** The latest time that RFC 3339 can express. */
+/** The last second of the year 9999: a year in RFC 3339 has four digits. */
 const LatestTime = Date.parse('9999-12-31T23:59:59Z')
 
 /** Returns a draft of the object marked as deleted. Upstream: BeforeDelete and deletionFinalizersForGarbageCollection. */

@@ -27,8 +27,9 @@ const write = (file: string, text: string): string => {
 }
 
 /**
- * Returns a CRD with one version in the group of BootstrapConfigs. With the schema `status` or `template`, and `label` as its
- * labels, the CRD satisfies all rules of levels MUST and SHOULD. Without labels, it is as controller-gen writes it.
+ * Returns a CRD with one version in the group of BootstrapConfigs. A kind with the schema `status` and its template with the schema
+ * `template`, both with `label` as labels, satisfy all rules of levels MUST and SHOULD. By default, the CRD has no labels, like the CRDs
+ * that controller-gen writes by default.
  */
 const config = (kind: string, schema: string, labels = '') => `---
 apiVersion: apiextensions.k8s.io/v1
@@ -169,7 +170,7 @@ test('if the folder has Markdown files, reports a variable without a default tha
 })
 
 describe('a URL', () => {
-  const release = 'https://example.com/foo/provider/releases'
+  const releases = 'https://example.com/foo/provider/releases'
   const components = sources(label).replaceAll('labels: {', 'labels: {cluster.x-k8s.io/provider: bootstrap-foo, ')
   const metadata = (minor: number) =>
     `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: ${minor}, contract: v1beta2}]\n`
@@ -186,22 +187,22 @@ describe('a URL', () => {
   })
 
   test('of a release is read with its metadata.yaml, which must have a series for the release', async () => {
-    const folder = `${release}/download/v1.2.0`
-    serve({ [`${folder}/bootstrap-components.yaml`]: components, [`${folder}/metadata.yaml`]: metadata(2) })
-    const { code, out } = await runToEnd(['lint', `${release}/tag/v1.2.0`])
+    const download = `${releases}/download/v1.2.0`
+    serve({ [`${download}/bootstrap-components.yaml`]: components, [`${download}/metadata.yaml`]: metadata(2) })
+    const { code, out } = await runToEnd(['lint', `${releases}/tag/v1.2.0`])
     expect(out).toMatch(/^No findings: 2 kinds/)
     expect(code).toBe(0)
-    serve({ [`${folder}/bootstrap-components.yaml`]: components, [`${folder}/metadata.yaml`]: metadata(1) })
-    expect((await runToEnd(['lint', folder])).out).toContain('No series covers release v1.2.0')
+    serve({ [`${download}/bootstrap-components.yaml`]: components, [`${download}/metadata.yaml`]: metadata(1) })
+    expect((await runToEnd(['lint', download])).out).toContain('No series covers release v1.2.0')
   })
 
   test('is a usage error for a release with several providers, a release without a provider, and a missing file', async () => {
-    const folder = `${release}/download/v1.2.0`
-    serve({ [`${folder}/bootstrap-components.yaml`]: components, [`${folder}/control-plane-components.yaml`]: components })
-    const several = await runToEnd(['lint', `${release}/tag/v1.2.0`])
-    expect(several.err).toContain(`Lint one of ${folder}/bootstrap-components.yaml, ${folder}/control-plane-components.yaml.`)
+    const download = `${releases}/download/v1.2.0`
+    serve({ [`${download}/bootstrap-components.yaml`]: components, [`${download}/control-plane-components.yaml`]: components })
+    const several = await runToEnd(['lint', `${releases}/tag/v1.2.0`])
+    expect(several.err).toContain(`Lint one of ${download}/bootstrap-components.yaml, ${download}/control-plane-components.yaml.`)
     expect(several.code).toBe(2)
-    expect((await runToEnd(['lint', `${release}/tag/v9.9.9`])).err).toContain('the release has none of the files')
+    expect((await runToEnd(['lint', `${releases}/tag/v9.9.9`])).err).toContain('the release has none of the files')
     expect((await runToEnd(['lint', 'https://example.com/none.yaml'])).err).toContain(
       'https://example.com/none.yaml: no such file',
     )
@@ -228,12 +229,12 @@ describe('the URL of a server', () => {
   }
   let server: Server
   let url = ''
-  let closed = ''
+  let closedUrl = ''
   beforeAll(async () => {
     server = createServer((request, response) => responses[request.url!]!(response))
     url = await listen(server)
     const closedServer = createServer()
-    closed = await listen(closedServer)
+    closedUrl = await listen(closedServer)
     await new Promise((resolve) => closedServer.close(resolve))
   })
   afterAll(() => {
@@ -260,8 +261,8 @@ describe('the URL of a server', () => {
   })
 
   test('that does not exist is a usage error with the reason', async () => {
-    const { code, err } = await runToEnd(['lint', `${closed}/crds.yaml`])
-    expect(err).toContain(`${closed}/crds.yaml: connect ECONNREFUSED 127.0.0.1:`)
+    const { code, err } = await runToEnd(['lint', `${closedUrl}/crds.yaml`])
+    expect(err).toContain(`${closedUrl}/crds.yaml: connect ECONNREFUSED 127.0.0.1:`)
     expect(code).toBe(2)
   })
 

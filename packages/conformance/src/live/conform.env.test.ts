@@ -77,7 +77,7 @@ test('the local provider follows every rule that can be tested', async () => {
   expect(await namespaces()).toEqual([])
 })
 
-test('the local provider follows every rule that can be tested in contract v1beta1', async () => {
+test('in contract v1beta1, the local provider follows every rule that can be tested, except newest-contract', async () => {
   env = await providerEnv({ ...localProvider(), contract: 'v1beta1' })
   const report = await run(local)
   expect(report.scenarios.map(({ stopped }) => stopped)).toEqual(report.scenarios.map(() => undefined))
@@ -209,7 +209,7 @@ const poolExample: UnknownObject = {
   apiVersion: 'ipam.example.com/v1alpha1',
 }
 
-test('an IPAM provider can be tested without other kinds, and follows every rule', async () => {
+test('an IPAM provider can be tested without other kinds, and follows every rule about IPAM that can be tested', async () => {
   env = await providerEnv(poolProvider())
   const pool = await findPool(env.client, 'DevPool', [poolExample], new AbortController().signal)
   const report = await run({}, { pool })

@@ -1,5 +1,6 @@
 /**
- * Rules of clusterctl's contract, about the metadata and components files of a release, and the rule about several instances of a manager.
+ * Rules of clusterctl's contract, such as those about the metadata and components files of a release, and the rule about several instances
+ * of a manager.
  */
 import { ContractVersions } from '@capstan/api/contract'
 import {
@@ -100,7 +101,7 @@ interface Variable {
   readonly manifest: Manifest
 }
 
-/** Returns the variables that users must set: `${NAME}`, but not `${NAME:=default}`, `$${NAME}` or a variable that clusterctl sets. */
+/** Returns the uses of variables that users must set: `${NAME}`, but not `${NAME:=default}`, `$${NAME}` or a variable that clusterctl sets. */
 function requiredVariables(manifest: Manifest): Variable[] {
   const variables: Variable[] = []
   const visit = (value: unknown, path: string): void => {
@@ -115,7 +116,7 @@ function requiredVariables(manifest: Manifest): Variable[] {
   return variables
 }
 
-/** The rule about several instances of a manager, which upstream's book states in two sections. */
+/** The rule about several instances of a manager, which upstream's book states under two headings. */
 const severalInstances: readonly {
   readonly id: string
   readonly contracts: readonly ContractName[]
@@ -143,10 +144,11 @@ export const clusterctlRules: readonly Rule[] = [
     applies: 'manifests with a metadata file',
     sentence:
       'The metadata file has a series for the release. The contract of this series is the newest contract that the labels of the CustomResourceDefinitions claim.',
-    why: 'clusterctl takes the contract from this file, and does not install or upgrade a provider whose contract differs from that of core. Core takes the contract from the labels.',
+    why: 'clusterctl takes the contract from this file, and does not install or upgrade a provider whose contract is not compatible with that of core. Core takes the contract from the labels.',
     cases: ['metal3-io/cluster-api-provider-metal3#2793', 'kubernetes-sigs/cluster-api-provider-openstack#2875'],
     check: {
-      looksAt: '`releaseSeries`: the series of `--release`, or else the greatest, against the contract labels.',
+      looksAt:
+        '`releaseSeries`: the series of the release (`--release`, or in the URL) or, if no release is given, the greatest, against the contract labels.',
       run(provider) {
         const files = provider.all.filter(isMetadata)
         return files.length === 0 ? undefined : files.flatMap((manifest) => metadataProblems(manifest, provider))
@@ -161,7 +163,7 @@ export const clusterctlRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'components files',
     sentence: 'Every component has the label cluster.x-k8s.io/provider, with the same value.',
-    why: 'clusterctl finds the components of a provider by the label. Components without the label remain after an upgrade or deletion.',
+    why: 'clusterctl finds the components of a provider by the label. clusterctl adds the label to the components that it installs. Components that kubectl has installed without the label remain after an upgrade or deletion.',
     check: {
       looksAt: 'Labels of every object of a components file, which is a file with a Deployment.',
       run(provider) {
@@ -207,7 +209,7 @@ export const clusterctlRules: readonly Rule[] = [
           ...others.map((manifest) => ({
             manifest,
             path: 'metadata.name',
-            message: `There is a second Namespace ${metadataOf(manifest).name}, expected only ${expected}`,
+            message: `There is another Namespace ${metadataOf(manifest).name}, expected only ${expected}`,
             edit: 'Remove this Namespace, and put all components into one namespace.',
           })),
           ...components(provider).flatMap((manifest): Problem[] => {
@@ -229,7 +231,7 @@ export const clusterctlRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'manifests with a Deployment',
     sentence: 'The container that runs the controllers is called manager.',
-    why: 'clusterctl finds the container by its name when it changes images and arguments.',
+    why: 'clusterctl init --wait-providers waits only for Deployments that have a container with this name.',
     check: {
       looksAt: 'Names of the containers of Deployments.',
       run({ all }) {
@@ -286,7 +288,7 @@ export const clusterctlRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'always',
     sentence: 'Objects of a provider are owned by a Cluster, directly or through other objects.',
-    why: 'clusterctl move leaves objects without such an owner behind.',
+    why: 'clusterctl move leaves objects without such an owner behind, unless another of its rules applies, such as the label clusterctl.cluster.x-k8s.io/move.',
     check: { none: 'behaviour of the controller' },
     live: [ownerChain],
   },

@@ -74,7 +74,7 @@ describe('InfrastructureReady', () => {
     ['read failed',              { infrastructure: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors'],
     ['missing',                  { infrastructure: { state: 'missing' } }, 'False ObjectDoesNotExist: DevCluster does not exist'],
     ['empty status',             { infrastructure: infra({}) },            'False NotReady: DevCluster status.initialization.provisioned is false'],
-    ['unset after provisioning', { cluster: aCluster({ status: provisioned }), infrastructure: infra({}) },            'True Ready'],
+    ['field removed after provisioning', { cluster: aCluster({ status: provisioned }), infrastructure: infra({}) },            'True Ready'],
     ['provisioned',              { cluster: aCluster({ status: provisioned }) },                                       'True Ready'],
     ['no reference',             { cluster: aCluster({ spec: noRefs }), infrastructure: { state: 'none' } }, 'True Ready'],
     ['topology not created yet', { cluster: aCluster({ spec: { ...noRefs, ...topology } }), infrastructure: { state: 'none' } }, 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
@@ -100,9 +100,9 @@ describe('the control plane', () => {
     ['no control plane provider',     { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
     ['topology not created yet',      { cluster: aCluster({ spec: { ...standAlone, ...topology } }), controlPlane: { state: 'none' } }, 'Unknown ObjectDoesNotExist: Waiting for cluster topology to be reconciled', 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
     ['Cluster deleted before its topology was created', { cluster: aCluster({ ...deleting, spec: { ...standAlone, ...topology } }), controlPlane: { state: 'none' } }, 'Unknown ObjectDoesNotExist', 'False ObjectDoesNotExist'],
-  ])('has conditions that are computed from the state: %s', (_, scope, isInitialized, isAvailable) => {
-    expect(controlPlaneInitializedConditions(aScope(scope)).map(stateText).join()).toBe(isInitialized)
-    expect(stateText(controlPlaneAvailableCondition(aScope(scope)))).toBe(isAvailable)
+  ])('has conditions that are computed from the state: %s', (_, scope, initializedText, availableText) => {
+    expect(controlPlaneInitializedConditions(aScope(scope)).map(stateText).join()).toBe(initializedText)
+    expect(stateText(controlPlaneAvailableCondition(aScope(scope)))).toBe(availableText)
   })
 })
 
@@ -181,7 +181,7 @@ describe('Remediating', () => {
   // biome-ignore format: a table
   test.each<[string, Partial<Descendants>, string]>([
     ['all are healthy',                        { workerMachines: [aMachine()] }, 'False NotRemediating'],
-    ['one is remediated',                      { workerMachines: [unhealthy('a', owner)] }, 'True Remediating: * Machine a: waiting'],
+    ['one is being remediated',                { workerMachines: [unhealthy('a', owner)] }, 'True Remediating: * Machine a: waiting'],
     ['one is unhealthy without remediation',   { workerMachines: [unhealthy('a')] }, 'False NotRemediating: Machine a is not healthy (not to be remediated)'],
     ['many are unhealthy without remediation', { controlPlaneMachines: [unhealthy('d')], workerMachines: ['c', 'b', 'a'].map((name) => unhealthy(name)) }, 'False NotRemediating: Machines a, b, c, ... (1 more) are not healthy (not to be remediated)'],
   ])('is computed from the state: %s', (_, descendants, expected) => {
@@ -203,9 +203,9 @@ describe('Available', () => {
     ['Unknown for a topology that was not reconciled', { cluster: aCluster({ spec: topology }) }, 'Unknown AvailableUnknown: * TopologyReconciled: Condition not yet reported'],
     ['True during an upgrade',             { cluster: aCluster(reconciled('ClusterUpgrading', 'upgrading')) }, 'True Available: * TopologyReconciled: upgrading'],
     ['False for a failed topology',        { cluster: aCluster(reconciled('ReconcileFailed', 'bad patch')) }, 'False NotAvailable: * TopologyReconciled: bad patch'],
-    ['Unknown for a missing gate',         { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Gate' }] } }) }, 'Unknown AvailableUnknown: * Gate: Condition not yet reported'],
+    ['Unknown for a gate whose condition is missing', { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Gate' }] } }) }, 'Unknown AvailableUnknown: * Gate: Condition not yet reported'],
     ['Unknown if a gate names the condition Available', { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Available' }] } }) }, 'Unknown InternalError: Please check controller logs for errors'],
-    ['does not list deleted objects while the Cluster is being deleted', { cluster: aCluster(deleting), infrastructure: { state: 'missing' }, controlPlane: { state: 'missing' }, deletion: { reason: 'DeletionCompleted', message: 'Deletion completed' } }, 'False NotAvailable: * Deleting: Deletion completed'],
+    ['does not list missing objects while the Cluster is being deleted', { cluster: aCluster(deleting), infrastructure: { state: 'missing' }, controlPlane: { state: 'missing' }, deletion: { reason: 'DeletionCompleted', message: 'Deletion completed' } }, 'False NotAvailable: * Deleting: Deletion completed'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'Available')).toBe(expected)
   })

@@ -21,7 +21,7 @@ export interface MachineChange {
   readonly conditions: NewCondition[]
   /** Conditions in the v1beta1 form. */
   readonly legacy: NewLegacyCondition[]
-  /** Whether to request remediation by the Machine's owner, unless it was requested already or the Machine is being deleted. */
+  /** Whether to request remediation by the Machine's owner, unless a remediation is in progress or the Machine is being deleted. */
   remediateByOwner?: boolean
   /** Whether an external remediation request was created. */
   isRequested?: boolean
@@ -64,12 +64,12 @@ export async function reportHealth(
   if (change.isRestricted || newCondition?.status !== 'False') return
   const isRequested = change.isRequested || request.conditions.length > 0
   if (oldCondition?.status === 'False' && oldCondition.reason === newCondition.reason && !isRequested) return
-  const [machine, healthCheckText] = [before, healthCheck].map((object) => keyText(keyOf(object)))
+  const [machineText, healthCheckText] = [before, healthCheck].map((object) => keyText(keyOf(object)))
   events.event(
     before,
     'Normal',
     'MachineMarkedUnhealthy',
-    `Machine ${machine} has been marked as unhealthy by ${healthCheckText}`,
+    `Machine ${machineText} has been marked as unhealthy by ${healthCheckText}`,
   )
 }
 

@@ -52,8 +52,8 @@ export const on = <H extends Hook>(
 /**
  * Validates and returns the extension.
  *
- * @throws TypeError if core would reject it, for example because of an invalid or duplicate name or a timeout out of range; also for a
- *   handler that is not a function, and for a handler of Discovery, to which the server itself responds
+ * @throws TypeError if core would reject a name, timeout or failure policy, or if two handlers have the same name; also for a handler that
+ *   is not a function, and for a handler of Discovery, to which the server itself responds
  */
 export function defineExtension(extension: Extension): Extension {
   const paths = new Set<string>()

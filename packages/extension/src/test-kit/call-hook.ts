@@ -25,8 +25,8 @@ export interface CallHookOptions {
  * Calls the handler, or the extension's handler for the hook. As when core calls it, request and response are encoded and decoded. The
  * default request is `fixture(hook)`.
  *
- * @throws HookFailed if the handler throws (`cause` is its error), or if core would reject the response: invalid JSON, invalid fields, an
- * unknown status, a patch that does not apply, an invalid discovery
+ * @throws HookFailed if the handler throws (`cause` is its error), if the call times out by the clock of the options, or if core would reject
+ * the response: invalid JSON, invalid fields, an unknown status, a patch that does not apply, an invalid discovery
  * @throws TypeError if the extension has no such handler
  * @example
  * const { status, retryAfterSeconds } = await callHook(extension, BeforeClusterCreate, fixture(BeforeClusterCreate))
@@ -82,7 +82,7 @@ function assertAccepted(hook: Hook, request: object, response: Record<string, un
   patchedRequest(hook, request, response)
 }
 
-/** Returns a logger that also stores the `err` field of the last logged error in `thrown.err`. */
+/** Returns a logger that also stores the last `err` field that is logged at level error in `thrown.err`. */
 const keepLastError = (thrown: { err?: unknown }, log: Logger): Logger => ({
   debug: (message, fields) => log.debug(message, fields),
   info: (message, fields) => log.info(message, fields),

@@ -1,7 +1,7 @@
 /**
- * Decodes requests and responses exactly as Go does: unknown fields are ignored, keys may differ in case, null is the zero
- * value, objects and lists of duplicate keys are merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client and
- * exp/runtime/server use it, v1.14. The interop suite hooks-peer compares this decoder with Go's.
+ * Decodes requests and responses as Go does: unknown fields are ignored, keys may differ in case, null is the zero value or keeps the value of
+ * an earlier duplicate key, objects and lists of duplicate keys are merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client
+ * and exp/runtime/server use it, v1.14. The interop suite hooks-peer compares this decoder with Go's.
  */
 import type { JSONSchema, Schema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
@@ -19,8 +19,8 @@ export { WireError } from './wire-error.ts'
 export const maxBodyBytes = 20 * 1024 * 1024
 
 /**
- * Decodes one JSON document. Missing required strings and structs get Go's zero value, and missing fields whose default is 0
- * get 0. `structName` is the name of the document's struct in error messages.
+ * Decodes one JSON document. Missing required strings and structs (but not API objects) get Go's zero value, and missing
+ * fields whose default is 0 get 0. `structName` is the name of the document's struct in error messages.
  *
  * @throws WireError if the text is not JSON or does not match the schema
  */

@@ -25,9 +25,11 @@ export interface AggregateOptions<Reason extends string = string> {
 }
 
 /**
- * Aggregates one condition of many objects: False if it is False for any object, else Unknown if it is Unknown or missing for any, else
- * True; with `negative`, True and False are exchanged. The resulting message lists at most three messages of objects: by kind, then those of
- * control plane Machines first, then by priority and number of objects. Each has at most three names; the other objects are counted.
+ * Aggregates one condition of many objects. With the default priority: False if it is False for any object, else Unknown if it is Unknown or
+ * missing for any, else True; with `negative`, True and False are exchanged. The resulting message lists at most three messages of objects:
+ * by kind, then those of control plane Machines first, then by priority and number of objects. Each has at most three names; the other
+ * objects are counted. Objects of priority `info` are neither listed nor counted if any object has a higher priority, or if their message
+ * is empty.
  *
  * @throws Error without objects: the caller decides what an empty list means
  *
@@ -58,7 +60,6 @@ export function aggregate<Reason extends string>(
     }
   })
   const top = topPriority(reports.map((report) => report.priority))
-  // Objects of priority `info` are named only when no object has a higher priority, and only if their message is not empty.
   const reported = reports.filter((report) => (top === 'info' ? report.message !== '' : report.priority !== 'info'))
   return {
     type: typeof as === 'string' ? as : as.type,

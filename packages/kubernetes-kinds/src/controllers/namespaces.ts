@@ -39,7 +39,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     if (failures.length > 0) throw failures[0]
   }
 
-  /** Deletes all objects of a resource. @throws the first error, after the deletion of each object was tried */
+  /** Deletes the objects of a resource in a namespace. @throws the first error except NotFound, after all deletions were tried */
   async function deleteAll(info: ReturnType<typeof namespacedResources>[number], namespace: string): Promise<void> {
     const kind = unknownKind({ ...info, scope: 'Namespaced' })
     const failures: unknown[] = []
@@ -54,7 +54,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     if (failures.length > 0) throw failures[0]
   }
 
-  /** Returns every namespaced resource once, even if it has several versions. */
+  /** Returns each namespaced resource once, even if several versions or groups serve it. */
   function namespacedResources() {
     const seenStorages = new Set<string>()
     return registry
@@ -62,7 +62,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
       .filter(({ storage, namespaced }) => namespaced && !seenStorages.has(storage) && seenStorages.add(storage))
   }
 
-  /** Counts the remaining objects and their finalizers. */
+  /** Returns the number and the finalizers of the remaining objects, by resource. */
   function countRemaining(name: string): Map<string, RemainingObjects> {
     const remaining = new Map<string, RemainingObjects>()
     for (const { storage, plural, group } of namespacedResources()) {
@@ -115,19 +115,19 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
   }
 }
 
-/** Remaining objects of one resource: their number, and the finalizers of each of them. */
+/** Remaining objects of one resource: their number, and the finalizers of all of them. */
 interface RemainingObjects {
   readonly count: number
   readonly finalizers: readonly string[]
 }
 
 /**
- * Time from the start of the namespace's deletion until its conditions are written. When the deletion of an object fails, they are written
- * at once. Upstream starts to reconcile after this time.
+ * Time from the start of the namespace's deletion until its conditions are written, if objects remain. When the deletion of an object
+ * fails, the conditions are written at once. Upstream starts to reconcile after this time.
  */
 const ReportAfter = seconds(5)
 
-/** Conditions of a deletion without failures. Discovery cannot fail in-process. */
+/** Conditions of a deletion without failures. The first two never report a failure: the resources are read from the registry. */
 const successConditions = [
   {
     type: 'NamespaceDeletionDiscoveryFailure',

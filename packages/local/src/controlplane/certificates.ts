@@ -1,7 +1,7 @@
 /**
- * Creates and reads the certificates of a cluster. Each is in a Secret named after the Cluster, created once and never overwritten: users
- * may provide their own certificates, and replace the certificate authority. A simulated control plane uses only the certificate authority;
- * the certificates of etcd, the front proxy and service accounts are for other programs. Upstream: util/secret.
+ * Creates and reads the certificates of a cluster. Each is in a Secret named after the Cluster. A Secret that exists is never overwritten:
+ * users may provide their own certificates, and replace the certificate authority. A simulated control plane uses only the certificate
+ * authority; the certificates of etcd, the front proxy and service accounts are for other programs. Upstream: util/secret.
  */
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'

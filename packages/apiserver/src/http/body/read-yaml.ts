@@ -1,6 +1,6 @@
 /**
  * Parses YAML of clients. A body of the accepted size can take many seconds of CPU time, so long texts are parsed in a thread. The thread
- * is terminated when it takes too long, uses too much memory, or the request has ended. The number of threads is limited for each user.
+ * is terminated when it takes too long, uses too much memory, or the request has ended. `ThreadSeats` limits the number of threads.
  */
 import { Worker } from 'node:worker_threads'
 import { type Clock, seconds } from '@capstan/kube'
@@ -14,14 +14,19 @@ const MaxInline = 8 * 1024
 const MaxTime = seconds(10)
 const MaxHeapMegabytes = 512
 
-/** Acquires a seat for a thread; calling the result releases the seat. @throws TooManyRequests when no seat is free in time */
+/**
+ * Acquires a seat for a thread; calling the result releases the seat.
+ *
+ * @throws TooManyRequests when no seat is free in time, too many requests wait, or `signal` aborts first
+ */
 export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => void) | Promise<() => void>
 
 /**
  * Parses YAML for the decoders of bodies.
  *
- * @throws Error when the text cannot be parsed (if possible with the error text of Go's parser), exceeds a limit, or the request ends
- * @throws TooManyRequests when no thread is free in time
+ * @throws Error when the text cannot be parsed (if possible with the error text of Go's parser), exceeds a limit, or the request ends while
+ * a thread parses the text
+ * @throws TooManyRequests when the request gets no thread, see `ThreadSeats`
  */
 export type YAMLParser = (text: string) => Promise<YAMLDocument>
 
@@ -36,7 +41,7 @@ export class YAMLReader {
     this.#acquireSeat = seats
   }
 
-  /** Returns a parser for the body of a request. The thread limit of the request's user applies, and the parser fails when the request ends. */
+  /** Returns a parser for the body of a request. */
   for(request: YAMLRequest): YAMLParser {
     return (text) => this.read(text, request)
   }
@@ -44,8 +49,9 @@ export class YAMLReader {
   /**
    * Parses the body of a request.
    *
-   * @throws Error when the text cannot be parsed (if possible with the error text of Go's parser), exceeds a limit, or the request ends
-   * @throws TooManyRequests when no thread is free in time
+   * @throws Error when the text cannot be parsed (if possible with the error text of Go's parser), exceeds a limit, or the request ends while
+   * a thread parses the text
+   * @throws TooManyRequests when the request gets no thread, see `ThreadSeats`
    */
   async read(text: string, { requester = anonymous, ended }: YAMLRequest = {}): Promise<YAMLDocument> {
     if (text.length <= MaxInline) return readYAML(text)

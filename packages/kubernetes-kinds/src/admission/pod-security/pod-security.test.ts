@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { at, rejection, type TestServer, testServer } from '../../test-server.ts'
 
 const pods = unknownKind({ apiVersion: 'v1', kind: 'Pod', plural: 'pods' })
-const label = 'pod-security.kubernetes.io'
+const prefix = 'pod-security.kubernetes.io'
 
 let t: TestServer
 beforeEach(async () => {
@@ -49,7 +49,7 @@ const hostPID = 'host namespaces (hostPID=true)'
 
 describe('pods', () => {
   test('are rejected when they violate the enforced level of their namespace', async () => {
-    await labelNamespace({ [`${label}/enforce`]: 'baseline', [`${label}/enforce-version`]: 'v1.20' })
+    await labelNamespace({ [`${prefix}/enforce`]: 'baseline', [`${prefix}/enforce-version`]: 'v1.20' })
     expect(await rejection(t.client.create(pods, aPod('p', { hostPID: true })))).toBe(
       `403 Forbidden: pods "p" is forbidden: violates PodSecurity "baseline:v1.20": ${hostPID}`,
     )
@@ -68,7 +68,11 @@ describe('pods', () => {
   })
 
   test('that violate only the level of the warn label cause warnings, and rejected pods cause none', async () => {
-    await labelNamespace({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'restricted', [`${label}/warn-version`]: 'v1.0' })
+    await labelNamespace({
+      [`${prefix}/enforce`]: 'baseline',
+      [`${prefix}/warn`]: 'restricted',
+      [`${prefix}/warn-version`]: 'v1.0',
+    })
     expect(await warnings('create', 'v1', 'pods', aPod('p'))).toEqual([
       'would violate PodSecurity "restricted:v1.0": runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
     ])
@@ -78,7 +82,7 @@ describe('pods', () => {
 
   test('are checked again only when their images or containers change', async () => {
     await t.client.create(pods, aPod('p', { hostPID: true }))
-    await labelNamespace({ [`${label}/enforce`]: 'baseline' })
+    await labelNamespace({ [`${prefix}/enforce`]: 'baseline' })
     const change = (patch: object, subresource?: string) =>
       rejection(
         t.client.patch(
@@ -121,7 +125,7 @@ describe('pod templates', () => {
     ['batch/v1', 'Job', 'jobs', { spec: job }],
     ['batch/v1', 'CronJob', 'cronjobs', { spec: { schedule: '* * * * *', jobTemplate: { spec: job } } }],
   ])('%s %s whose template violates the enforced level is accepted with a warning', async (apiVersion, kind, plural, fields) => {
-    await labelNamespace({ [`${label}/enforce`]: 'baseline' })
+    await labelNamespace({ [`${prefix}/enforce`]: 'baseline' })
     const object = { apiVersion, kind, metadata: at('x'), ...fields }
     const text = `would violate PodSecurity "baseline:latest": ${hostPID}`
     expect(await warnings('create', apiVersion, plural, object)).toEqual([text])
@@ -129,11 +133,11 @@ describe('pod templates', () => {
     expect(await warnings('patch', apiVersion, plural, change, { name: 'x' })).toEqual([text])
   })
 
-  test('cause no warnings if the namespace disables them, or when only the status is written', async () => {
+  test('cause no warnings if the warn level of the namespace is privileged, or when only the status is written', async () => {
     const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: at('x'), spec: replicated }
-    await labelNamespace({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'privileged' })
+    await labelNamespace({ [`${prefix}/enforce`]: 'baseline', [`${prefix}/warn`]: 'privileged' })
     expect(await warnings('create', 'apps/v1', 'deployments', deployment)).toEqual([])
-    await labelNamespace({ [`${label}/warn`]: 'baseline' })
+    await labelNamespace({ [`${prefix}/warn`]: 'baseline' })
     const status = { status: { replicas: 1 } }
     expect(await warnings('patch', 'apps/v1', 'deployments', status, { name: 'x', subresource: 'status' })).toEqual([])
   })
@@ -141,18 +145,18 @@ describe('pod templates', () => {
 
 describe('namespaces', () => {
   test('with invalid labels are rejected, and the error names all invalid labels', async () => {
-    const labels = { [`${label}/enforce`]: 'strict', [`${label}/warn-version`]: '1.2' }
+    const labels = { [`${prefix}/enforce`]: 'strict', [`${prefix}/warn-version`]: '1.2' }
     expect(await rejection(t.client.create(Namespace, { metadata: { name: 'n', labels } }))).toBe(
-      `422 Invalid: Namespace "n" is invalid: [metadata.labels[${label}/enforce]: Invalid value: "strict": must be one of privileged, baseline, restricted, ` +
-        `metadata.labels[${label}/warn-version]: Invalid value: "1.2": must be "latest" or "v1.x"]`,
+      `422 Invalid: Namespace "n" is invalid: [metadata.labels[${prefix}/enforce]: Invalid value: "strict": must be one of privileged, baseline, restricted, ` +
+        `metadata.labels[${prefix}/warn-version]: Invalid value: "1.2": must be "latest" or "v1.x"]`,
     )
   })
 
-  test('that raise the enforced level get warnings about pods that violate it, and other changes of the level get none', async () => {
+  test('that raise the enforced level get warnings about pods that violate it, and other writes of the level get none', async () => {
     for (const name of ['p', 'q']) await t.client.create(pods, aPod(name, { hostPID: true }))
     await t.client.create(pods, aPod('fine'))
     const warningsOf = (enforce: string | null) =>
-      warnings('patch', 'v1', 'namespaces', { metadata: { labels: { [`${label}/enforce`]: enforce } } }, { name: 'default' })
+      warnings('patch', 'v1', 'namespaces', { metadata: { labels: { [`${prefix}/enforce`]: enforce } } }, { name: 'default' })
     expect(await warningsOf('baseline')).toEqual([
       'existing pods in namespace "default" violate the new PodSecurity enforce level "baseline:latest"',
       'p (and 1 other pod): host namespaces',
@@ -165,6 +169,6 @@ describe('namespaces', () => {
 
 test('labels have no effect when the plugin is disabled', async () => {
   t = await testServer({ admissionPlugins: { disable: ['PodSecurity'] } })
-  await labelNamespace({ [`${label}/enforce`]: 'strict' })
+  await labelNamespace({ [`${prefix}/enforce`]: 'strict' })
   expect(await rejection(t.client.create(pods, aPod('p', { hostPID: true })))).toBe('accepted')
 })

@@ -203,7 +203,7 @@ function projectedErrors(
       if (expirationSeconds > 2 ** 32) {
         errors.push(invalid(field, expirationSeconds, 'may not specify a duration larger than 2^32 seconds'))
       }
-      // Upstream reports the path of the volume, not of the source.
+      // As upstream, the error names the field `path` of the volume, not of the source.
       appendAll(errors, path ? localPath(`${valuePath}.path`, path) : [required(`${valuePath}.path`)])
     }
     if (Object.keys(source).length > 1) {
