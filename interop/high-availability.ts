@@ -315,7 +315,7 @@ class Replicas {
 /** TCP proxies, one for each replica. An interrupted proxy forwards no data, but closes no connection. */
 class ReplicaProxies {
   readonly #server: URL
-  /** Addresses of replicas. */
+  /** Addresses of the replicas whose proxies are interrupted. */
   readonly #interrupted = new Set<string>()
   readonly #sockets = new Map<string, Socket[]>()
   readonly #closing: (() => void)[] = []

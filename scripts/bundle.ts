@@ -1,6 +1,7 @@
 /**
  * Bundles the command into few files, which load faster than its sources (ADR 30). `npm install` writes them to `packages/cli/dist`
- * (`prepare`). `packages/cli/bin/run.js` runs the bundle if the sources are unchanged, otherwise the sources.
+ * (`prepare`). In a checkout, the function `run` in `packages/cli/bin/run.js` runs the bundle if the sources are unchanged, otherwise the
+ * sources.
  */
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -9,15 +10,15 @@ import { type Plugin, rolldown } from 'rolldown'
 
 const cli = fileURLToPath(new URL('../packages/cli/', import.meta.url))
 
-/** Entry points of the programs in `bin/`, by the name of their file in the bundle. */
+/** Entry points of the programs `bin/capstan.js` and `bin/envtest.js`, by the name of their file in the bundle. */
 const entries = { capstan: 'src/main.ts', envtest: 'src/envtest/main.ts' }
 
 /** Additional entry points of the published command. In a checkout they run from their sources. */
 const publishedOnlyEntries = { 'dev-child': 'src/dev/child-main.ts' }
 
 /**
- * Reports whether an imported module is bundled: a module of our packages, or `commander`, which every start needs. Other packages are
- * loaded from node_modules; most starts need none of them.
+ * Reports whether an imported module is bundled: a module of our packages, or `commander`, which every start of `capstan` needs. Other
+ * packages are loaded from node_modules; most starts need none of them.
  */
 const isBundled = (id: string): boolean =>
   id.startsWith('.') || isAbsolute(id) || id.startsWith('@capstan/') || id === 'commander'
@@ -48,7 +49,7 @@ export function bundleForPublication(folder: string, publishedPathOf: (source: s
   return writeBundle(folder, { ...entries, ...publishedOnlyEntries }, publishedUrls(folder, publishedPathOf))
 }
 
-/** Writes a bundle to `folder`, whose earlier files are deleted. `urls` replaces `import.meta.url` in the sources. */
+/** Writes a bundle to `folder`, whose earlier files are deleted. The plugin `urls` replaces `import.meta.url` in our sources. */
 async function writeBundle(folder: string, programs: Readonly<Record<string, string>>, urls: Plugin): Promise<Bundle> {
   const input = Object.fromEntries(Object.entries(programs).map(([name, source]) => [name, join(cli, source)]))
   const build = await rolldown({
@@ -92,7 +93,7 @@ const required = /\bcreateRequire\(new URL\([^()]*\)\.href\)\("([^"]+)"\)/g
 /** Matches `new URL('./worker.ts', import.meta.url)`, a program that a module starts. */
 const ownProgram = /\bnew URL\(['"]([^'"`]+\.ts)['"], import\.meta\.url\)/g
 
-/** Replaces `import.meta.url` of each source with the path that `publishedPathOf` returns. Also bundles the programs that sources start. */
+/** Replaces `import.meta.url` of each source of ours with the URL of its published path. Also bundles the programs that sources start. */
 const publishedUrls = (folder: string, publishedPathOf: (source: string) => string): Plugin => ({
   name: 'published URLs',
   transform(code, id) {
@@ -114,7 +115,7 @@ const publishedUrls = (folder: string, publishedPathOf: (source: string) => stri
   },
 })
 
-/** Replaces `import.meta.url` of each source with the path of the source, so that its code finds the files next to the source. */
+/** Replaces `import.meta.url` of each source of ours with the URL of the source, so that its code finds the files next to the source. */
 const sourceUrls = (folder: string): Plugin => ({
   name: 'source URLs',
   transform(code, id) {
@@ -149,8 +150,8 @@ const builtinsWithoutImport: Plugin = {
 }
 
 /**
- * Returns the path, modification time and size of a bundled source. `bin/run.js` compares them with the file. The time is 0 for a source
- * that was written during the bundling, so that the bundle is not used.
+ * Returns the path, modification time and size of a bundled source. `bin/run.js` compares time and size with those of the file. The time
+ * is 0 for a source that was written during the bundling, so that the bundle is not used.
  */
 function stateOf(path: string, folder: string, began: number): readonly [string, number, number] {
   const { mtimeMs, size } = statSync(path)

@@ -1,15 +1,15 @@
 import { type Clock, seconds } from '@capstan/kube'
 import { Interrupted, type Io } from './io.ts'
 
-/** Time limit for a command to stop after a signal. */
+/** Time limit for a command to end after a signal. */
 const StopTimeLimit = seconds(1.5)
 
 /**
- * Returns the I/O of the running process: its streams, environment and signals. Only entry points of programs use it.
+ * Returns the I/O of the running process: its streams, environment and signals. Besides tests, only entry points of programs use it.
  *
  * Until the command reads `signal`, a signal ends the process at once, even while the main thread reads a file or computes.
- * Afterwards, a command that does not end within 1.5 seconds after a signal, or that receives a second signal, is killed by that
- * signal. `process.exit` is not used, because it would wait for blocked file system calls.
+ * Afterwards, a signal kills the command if it does not end within 1.5 seconds. A second signal, or a signal after the pipe of stdout was
+ * closed, kills it at once. `process.exit` is not used, because it would wait for blocked file system calls.
  */
 export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'> = unrefTimers): Io {
   const { stdout, stderr, env, pid, cwd } = running
@@ -24,14 +24,14 @@ export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'
         running.kill(pid, signal)
       }
       running.on(signal, () => {
-        // A second signal ends the process at once.
+        // A second signal, or a signal after the pipe of stdout was closed, ends the process at once.
         if (interrupted.signal.aborted) return end()
         clock.schedule(StopTimeLimit, end)
         interrupted.abort(new Interrupted(signal))
       })
     }
   }
-  // A closed pipe (`capstan up | head`) interrupts the command as a signal does, and does not end it with the error EPIPE.
+  // A closed pipe (`capstan up | head`) interrupts the command without a time limit, and does not end it with the error EPIPE.
   stdout.on('error', (err: NodeJS.ErrnoException) => {
     if (err.code === 'EPIPE') interrupted.abort(new Interrupted('a closed pipe'))
     else throw err

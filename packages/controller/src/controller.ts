@@ -13,7 +13,10 @@ import {
 } from '@capstan/kube'
 import type { Outcome } from './outcome.ts'
 
-/** Reads from informers, without a request. Objects are in the state of the last watch event, frozen and shared. */
+/**
+ * Reads from informers, without a request. Objects are frozen and shared. Except for `newest`, they are in the state of the last list or watch
+ * event.
+ */
 export interface Cache extends Reader {
   /**
    * Returns the cached object, or `undefined`. Never sends a request.
@@ -39,8 +42,8 @@ export interface Index<T extends KubeObject> {
 /** Arguments of a reconcile besides its key. */
 export interface ReconcileContext {
   /**
-   * Reads are sent to the server. Writes to watched kinds are recorded: this key is not reconciled again before the cache
-   * contains them, or 10 seconds have passed.
+   * Reads are sent to the server. Writes are recorded: this key is not reconciled again before the cache contains the writes to watched
+   * kinds, or 10 seconds have passed. Dry runs, deletions of collections and completed deletions are not waited for.
    */
   readonly client: Client
   readonly cache: Cache
@@ -49,13 +52,13 @@ export interface ReconcileContext {
   readonly log: Logger
   readonly events: EventRecorder
   /**
-   * Aborts when the manager stops, the reconcile exceeds its time limit of 60 seconds, or this process loses the shard of the
+   * Aborts when the manager stops, the reconcile exceeds its time limit of 60 seconds, or this process releases or loses the shard of the
    * key.
    */
   readonly signal: AbortSignal
   /**
    * Runs `work` that waits for something outside the cluster, such as a Runtime Extension, without occupying a worker of the controller: a
-   * slow response delays only this key.
+   * slow response delays only this key. While 1,000 reconciles do this, further reconciles keep their worker.
    */
   withoutWorker<T>(work: () => Promise<T>): Promise<T>
   /**
@@ -65,14 +68,15 @@ export interface ReconcileContext {
    */
   postponeTime(): number
   /**
-   * Watches a kind that is known only at run time and enqueues, for each event, the keys that `map` returns. Resolves when the cache
-   * contains the objects of the kind. Further calls by the same controller for the kind cost little, and ignore their `map`.
+   * Watches a kind that is known only at run time and enqueues, for each event, the keys that `map` returns, as a `Watch` with the filter
+   * `keys`. Resolves when the cache contains the objects of the kind. Further calls by the same controller for the kind cost little, and
+   * ignore their `map`.
    */
   watch(kind: Kind, map: MapFunction): Promise<void>
 }
 
 export interface EventRecorder {
-  /** Records an Event about `object`. A repeated call increases the count of the earlier Event. */
+  /** Records an Event about `object`. A call with the same arguments as a recent call increases the count of the earlier Event. */
   event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void
 }
 
@@ -135,17 +139,19 @@ export interface Controller<T extends KubeObject = KubeObject> {
   readonly watches?: readonly Watch[]
   /**
    * Watched kinds whose objects a reconcile counts, or whose conditions it aggregates. After a reconcile, changes of such objects, except
-   * deletions, reconcile the key again only after a pause, so that several changes cause one write. The pause grows with the time from the
-   * start of that reconcile until the cache contained its writes, and is at most one second. See docs/adr/0048.
+   * deletions, reconcile the key again only after a pause, so that several changes cause one write. The pause is four times the time from
+   * the start of that reconcile until its end or, if it wrote, until the cache contained its writes; at most one second. A pause of less
+   * than 20 milliseconds is omitted. See docs/adr/0048.
    */
   readonly aggregates?: readonly Kind[]
   readonly sources?: readonly Source[]
   /** Maximum number of keys that are reconciled concurrently, without those whose reconcile is in `withoutWorker`. Default 10. */
   readonly concurrency?: number
   /**
-   * Limits the rate of reconciles of each key. A key has a budget of `burst`: every reconcile takes 1, and 1 is added after each `interval`
-   * (in milliseconds). When the budget is used up, the key waits. Without `limit`, the budget is 100, the interval is a second, and a
-   * reconcile that changes something takes only 0.25. Set `limit` when several objects may change the same field back and forth.
+   * Limits the rate of reconciles of each key. A key has a budget of `burst`: every reconcile takes 1, and 1 is added per `interval` (in
+   * milliseconds), up to `burst`. While the budget is below 0, the key waits. Without `limit`, the budget is 100, the interval is a second,
+   * and a reconcile that changes something and does not fail takes only 0.25. Set `limit` when several objects may change the same field
+   * back and forth.
    */
   readonly limit?: { readonly burst: number; readonly interval: number }
   /** Registers the controller's own metrics in the manager's registry. Called once. */

@@ -185,7 +185,7 @@ export function defineKind<Spec extends Schema = Schema, Status extends Schema =
   }
 }
 
-/** Returns a kind that is known only by name, such as a provider's. Its objects are read by path. `scope` defaults to Namespaced. */
+/** Returns a kind without a declared schema, such as a provider's. Its objects are read by path. `scope` defaults to Namespaced. */
 export const unknownKind = (names: {
   apiVersion: string
   kind: string

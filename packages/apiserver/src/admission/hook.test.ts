@@ -128,7 +128,7 @@ describe('selectors', () => {
   test.each<[title: string, target: Partial<Target>, labels: Record<string, string>, selected: boolean]>([
     ['selects objects in a namespace with the labels', {}, { a: 'b' }, true],
     ['does not select objects in a namespace without the labels', {}, {}, false],
-    ['selects cluster-scoped objects', { namespace: undefined }, {}, true],
+    ['selects cluster-scoped objects other than Namespaces', { namespace: undefined }, {}, true],
     ['does not select a Namespace without the labels', { plural: 'namespaces', namespace: 'n' }, {}, false],
   ])('a namespaceSelector %s', (_, targetChange, labels, selected) => {
     expect(selectsNamespace(selecting, { ...target, ...targetChange }, () => labels)).toBe(selected)

@@ -26,7 +26,7 @@ export interface GroupVersionKind {
   readonly kind: string
 }
 
-/** Attributes of a write in the version that a rule of one webhook matches. Upstream: admission.VersionedAttributes. */
+/** Attributes of a write in the version that a rule of one webhook or policy matches. Upstream: admission.VersionedAttributes. */
 export interface VersionedAttributes {
   readonly resource: GroupVersionResource
   readonly kind: GroupVersionKind
@@ -218,7 +218,7 @@ export function* applyingPatch(object: object, operations: readonly JsonPatchOpe
   } catch (err) {
     throw internalError(patchErrorText(operations, err))
   }
-  throw internalError('the patched document is not an object')
+  throw internalError('the patched document is not an object with metadata')
 }
 
 /**

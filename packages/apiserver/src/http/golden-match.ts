@@ -66,7 +66,7 @@ function compareBody(expected: unknown, actual: ActualResponse, problems: string
   const body = json(actual.text)
   if (!isRecord(expected)) return compare('', expected, body, problems)
   for (const [path, value] of Object.entries(expected)) compare(path, value, at(body, path), problems)
-  // A recorded body with kind, apiVersion and metadata, and no dotted paths, is complete. Any other body is compared only at its paths.
+  // A recorded object with kind, apiVersion and metadata, and no dotted paths, is complete. Any other object is compared only at its paths.
   const isWhole =
     'kind' in expected &&
     'apiVersion' in expected &&

@@ -6,7 +6,7 @@ const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchO
 
 /**
  * Parses the options of a verb. `apply`: whether a patch is an apply patch; default false.
- * @throws StatusError BadRequest for an invalid number, Invalid for an unsupported value of an option
+ * @throws StatusError BadRequest for an invalid number, Invalid for an invalid option of a write
  */
 export function optionsOf(verb: Verb, query: URLSearchParams, { apply = false } = {}): RequestOptions {
   if (query.size === 0) return {}
@@ -101,5 +101,5 @@ export const integer = (query: URLSearchParams, name: string): object => {
 export const boolean = (query: URLSearchParams, name: string): object =>
   query.has(name) ? { [name]: asBoolean(query.get(name)) } : {}
 
-/** Parses a boolean parameter. As upstream, every value other than 0 and false (in upper or lower case) counts as true. */
+/** Parses a boolean parameter. As upstream, every value other than 0 and false (whose case is ignored) counts as true. */
 const asBoolean = (value: string | null): boolean => value !== null && value.toLowerCase() !== 'false' && value !== '0'

@@ -10,7 +10,7 @@ import type { Random } from '@capstan/kube'
 export interface FoundState {
   readonly revision: number
   readonly objects: readonly (readonly [name: string, revision: number])[]
-  /** Changes after the revision that the writer got as an argument; absent when they have left the history. */
+  /** Changes after the revision that the writer got as an argument; absent when some of them have left the history. */
   readonly changes: readonly AcknowledgedWrite[] | undefined
 }
 
@@ -35,16 +35,20 @@ export interface CrashResult {
   readonly acknowledged: number
   /** Rounds in which the writer was killed before it reported the state that it found. */
   readonly early: number
-  /** Rounds in which the changes of `FoundState` had left the history. */
+  /** Rounds in which `FoundState` has no `changes`. */
   readonly expired: number
   readonly mistakes: readonly string[]
 }
 
-/** Size in bytes at which a new log begins, in about half of the rounds: small, so that kills also interrupt the beginning of a log. */
+/** Option `checkpointAfter` of the store in about half of the rounds: small, so that kills also interrupt the beginning of a log. */
 const SmallLog = 20_000
+/** Option `checkpointAfter` of the store in the other rounds. */
 const LargeLog = 4_000_000
 
-/** Runs the rounds. `mistakes` has each contradiction between the acknowledged writes and the state that the next process found. */
+/**
+ * Runs the rounds. `mistakes` has each contradiction between the acknowledged writes and the state that a later process found, and the gaps
+ * in found changes.
+ */
 export async function crashRounds({ folder, rounds, random, isEnough }: CrashOptions): Promise<CrashResult> {
   /** The last write of each object that was acknowledged or found, by name. */
   const last = new Map<string, AcknowledgedWrite>()
@@ -90,7 +94,7 @@ async function runWriter(
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_COMPILE_CACHE: `${folder}.compiled` } },
   )
   const exited = once(writer, 'exit')
-  // One writer in ten is killed while it starts or opens the folder, or shortly after.
+  // About one writer in ten is killed while it starts or opens the folder, or shortly after.
   const earlyKill = random.next() < 0.1 ? setTimeout(() => writer.kill('SIGKILL'), random.next() * 400) : undefined
   let remainingWrites = 1 + Math.floor(random.next() * 150)
   let found: FoundState | undefined

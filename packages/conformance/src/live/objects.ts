@@ -1,6 +1,6 @@
 /**
- * Creates the objects of scenarios: Clusters with their provider objects, and workers. The spec of a provider object is the first example
- * of its kind: the first spec that the user gave for this kind.
+ * Creates the objects of scenarios: Clusters with their provider objects, and workers. The spec of a provider object under test is made from
+ * the first example of its kind: the first spec that the user gave for this kind or its template. Without an example, it starts empty.
  */
 import { Cluster, ClusterNameLabel, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import { ControlPlaneContract } from '@capstan/api/contract'
@@ -57,7 +57,10 @@ export async function createTemplate(bench: Bench, contract: ContractName, name:
 /** Returns the kind of control planes under test; the stub kind if none is under test. */
 export const controlPlaneKind = ({ target }: Bench): Kind => target.ControlPlane?.kind ?? StubControlPlane
 
-/** Creates the control plane of a Cluster: of the kind under test, with one replica if the kind has replicas; otherwise the stub. */
+/**
+ * Creates the control plane of a Cluster: the stub if no kind of control planes is under test; otherwise an object of the kind under test, with
+ * the Kubernetes version, one replica and the template of its Machines in the fields that the kind has.
+ */
 export function createControlPlane(bench: Bench, name: string, metadata: Partial<KubeObject['metadata']>): Promise<KubeObject> {
   const target = bench.target.ControlPlane
   if (!target) return bench.create(StubControlPlane as Kind, { metadata: { ...metadata, name } })

@@ -84,8 +84,9 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
 
 /**
  * Registers the handlers of an ExtensionConfig for which another process calls discovery. Also registers them while the extension is
- * unreachable: its hooks must fail rather than be skipped. Waits until the other process has observed the current generation.
- * Upstream registers handlers only if the extension was reached and the ExtensionConfig contains a CA bundle.
+ * unreachable: its hooks must fail rather than be skipped. Unless the ExtensionConfig is paused, first waits until the other process has
+ * tried discovery with its current generation. Upstream registers handlers only if the extension was reached and the ExtensionConfig
+ * contains a CA bundle.
  */
 export async function registerDiscoveredHandlers(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
   const config = io.cache.peek(ExtensionConfig, key)

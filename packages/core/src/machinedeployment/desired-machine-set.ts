@@ -1,4 +1,7 @@
-/** Computes the desired MachineSets of a MachineDeployment. Pure. Upstream: machinedeployment_rollout_planner.go and mdutil, v1.14. */
+/**
+ * Computes the desired MachineSets of a MachineDeployment. Pure, except that `machineSetName` takes random numbers. Upstream:
+ * machinedeployment_rollout_planner.go and mdutil, v1.14.
+ */
 import {
   ClusterNameLabel,
   ConversionDataAnnotation,
@@ -59,8 +62,8 @@ export interface Revision {
 /**
  * Returns the revision of the current set, which need not exist yet: the greatest revision of the old sets plus one, or the revision that
  * the current set has, if that is greater. When its revision changes, the previous one is added to its history. Old sets whose revision is
- * not a number do not count.
- * @throws Error when the revision of the current set is not a number
+ * not an integer do not count.
+ * @throws Error when the revision of the current set is not an integer
  */
 export function currentRevision(
   current: MachineSet | undefined,
@@ -105,7 +108,7 @@ export function newMachineSet(deployment: MachineDeployment, name: string, role:
       namespace: metadata.namespace!,
       ...wantedMetadata(deployment, hash, role),
       ownerReferences: [controllerReference(deployment, MachineDeployment)],
-      // The topology finalizer is added only while the topology controllers run: the deployment then has their finalizer, too.
+      // Without the topology controllers, which add their finalizer to the deployment, no controller would remove theirs from the set.
       finalizers: hasFinalizer(deployment, MachineDeploymentTopologyFinalizer)
         ? [MachineSetFinalizer, MachineSetTopologyFinalizer]
         : [MachineSetFinalizer],
@@ -225,7 +228,10 @@ const machineLabels = ({ spec }: MachineDeployment, hash: string) => ({
   [MachineDeploymentUniqueLabel]: hash,
 })
 
-/** Fields that all sets take from the deployment. Version, references and failure domain of a set never change. */
+/**
+ * Returns the replicas of a set, the fields that all sets take from the deployment, and the other fields of the Machine spec unchanged from
+ * `createdSpec`: version, references and failure domain of a set never change.
+ */
 function inPlaceFields(deployment: MachineDeployment, createdSpec: MachineSpec, hash: string, replicas: number) {
   const { clusterName, deletion, machineNaming, selector, template } = deployment.spec
   const { minReadySeconds, readinessGates, taints, deletion: nodeDeletion } = template.spec

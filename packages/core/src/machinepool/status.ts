@@ -33,8 +33,8 @@ export function reportStatus(scope: MachinePoolScope, now: number): void {
 }
 
 /**
- * Writes the counts. Earlier counts stay when the infrastructure machine pool was not found or breaks the contract, and when it
- * supports Machines but these were not listed.
+ * Writes counts and versions. The earlier ones stay when the infrastructure machine pool was not read, does not exist or breaks the contract,
+ * and when it supports Machines but these were not listed.
  */
 function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void {
   if (invalidOf(scope.infrastructure) !== undefined) return
@@ -65,7 +65,7 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
     if (isDeleting(external.object)) delete status.versions
     return
   }
-  // References stay after their Nodes were deleted, but only existing Nodes have a version.
+  // References may name deleted Nodes, which have no version. As upstream, Nodes without a provider ID do not count either.
   const versions = (status.nodeRefs ?? []).flatMap(({ name }) => {
     const node = name === undefined ? undefined : workload.node(name)
     return (node?.spec?.providerID && node.status?.nodeInfo?.kubeletVersion) || []

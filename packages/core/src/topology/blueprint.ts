@@ -1,6 +1,6 @@
 /**
  * Reads the blueprint of a Cluster: its topology, its ClusterClass, and the templates of the ClusterClass for the infrastructure cluster,
- * the control plane, bootstrap data and machines.
+ * the control plane, bootstrap data, machines and machine pools.
  */
 import type {
   Cluster,
@@ -67,7 +67,7 @@ export class NotReadyYet extends Error {
 
 /**
  * Returns the ClusterClass of a Cluster with a topology.
- * @throws NotReadyYet while the ClusterClass does not exist, or its controller has not successfully observed its current generation
+ * @throws NotReadyYet while the ClusterClass does not exist, or cannot be used yet (`classProblem`)
  */
 export async function observeClass(cluster: Cluster, { cache }: Pick<ReconcileContext, 'cache'>): Promise<ClusterClass> {
   const key = classKeyOf(cluster)
@@ -95,7 +95,8 @@ export function classProblem({ metadata, status = {} }: ClusterClass): string | 
 
 /**
  * Reads the templates of the ClusterClass, and watches their kinds for changes.
- * @throws NotReadyYet while a template does not exist
+ * @throws NotReadyYet while a template does not exist; another Error when the CustomResourceDefinition of its kind does not exist or has
+ * no supported contract for its version
  */
 export async function observeBlueprint(
   topology: ClusterTopology,

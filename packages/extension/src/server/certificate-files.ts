@@ -14,10 +14,11 @@ export interface ServingFiles {
 }
 
 /**
- * Passes the contents of the files to `use`, now and after each change. Contents with an invalid certificate or key, or with a key that does
- * not match, are never passed: after a change, logs the error, and the earlier contents stay in use.
+ * Passes the contents of the files to `use`, now and after each change. Contents are not passed if a file cannot be read, the first
+ * certificate of a file or the key cannot be parsed, or the key does not match: after a change, logs the error, and the earlier contents
+ * stay in use.
  *
- * @throws Error if the files are invalid now
+ * @throws Error if the contents are not passed now
  */
 export function servingCertificateFrom(
   files: ServingFiles,
@@ -45,10 +46,10 @@ export interface ClientFiles {
 }
 
 /**
- * Passes the contents of the files to the transport as its client certificate, now and after each change. If changed contents are invalid,
- * logs the error, and the earlier certificate stays in use.
+ * Passes the contents of the files to the transport as its client certificate, now and after each change. Contents are not passed for the same
+ * reasons as in `servingCertificateFrom`: after a change, logs the error, and the earlier certificate stays in use.
  *
- * @throws Error if the files are invalid now
+ * @throws Error if the contents are not passed now
  */
 export function presentFrom(
   files: ClientFiles,
@@ -64,7 +65,7 @@ export function presentFrom(
   return watchFiles([files.certificate, files.key], use, log)
 }
 
-/** Logs a warning if the certificate is not valid now. It is used nevertheless, because the clock of this machine may be wrong. */
+/** Logs a warning if the certificate has expired or is not yet valid. It is used nevertheless: the clock of this machine may be wrong. */
 function warnIfInvalid(certificate: string, file: string, log: Logger, clock: Clock): void {
   const reason = invalidNow(certificate, clock.now())
   if (reason !== undefined) log.warn('A certificate is not valid now: peers will reject it', { file, reason })

@@ -92,7 +92,7 @@ describe('a tape as transport for core', () => {
     expect(await callBeforeClusterCreate(client, { metadata, spec })).toMatchObject({ retryAfterSeconds: 5 })
   })
 
-  it('adapts patches to the uids of the request', async () => {
+  it('replaces the uids in a response with those of the request', async () => {
     const patches = on(GeneratePatches, { name: 'patches' }, ({ request }) =>
       proceedWith({ items: request.items.map(({ uid }) => ({ uid, patchType: 'JSONMergePatch' as const, patch: 'e30=' })) }),
     )
@@ -105,16 +105,19 @@ describe('a tape as transport for core', () => {
   })
 
   test.each<[string, FetchHandler]>([
-    ['a failure of the extension', server(on(BeforeClusterCreate, { name: 'gate' }, () => fail('no')))],
+    ['the failure of an extension', server(on(BeforeClusterCreate, { name: 'gate' }, () => fail('no')))],
     [
-      'a handler that throws',
+      'the failure of a handler that throws',
       server(
         on(BeforeClusterCreate, { name: 'gate' }, () => {
           throw new Error('bug')
         }),
       ),
     ],
-    ['an invalid response', async (request) => (/create/.test(request.url) ? new Response('<html>') : server(gate)(request))],
+    [
+      'the failure for an invalid response',
+      async (request) => (/create/.test(request.url) ? new Response('<html>') : server(gate)(request)),
+    ],
   ])('repeats %s with the same code, problem and message', async (_, handle) => {
     let recordedOutcome: unknown
     const tape = await taped(handle, async (client) => {
@@ -125,7 +128,7 @@ describe('a tape as transport for core', () => {
     expect(await outcome(callBeforeClusterCreate(client))).toEqual(recordedOutcome)
   })
 
-  it('reports the differences of an unknown request, as a failure that no failure policy ignores', async () => {
+  it('reports how an unknown request differs from the most similar call, as a failure that no failure policy ignores', async () => {
     const ignoring = on(BeforeClusterCreate, { name: 'gate', failurePolicy: 'Ignore' }, () => proceedNow())
     const tape = await taped(server(ignoring), callBeforeClusterCreate)
     const client = await clientOver(tapeTransport(tape))

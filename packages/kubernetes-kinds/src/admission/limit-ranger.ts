@@ -37,7 +37,7 @@ export const limitRanger: Plugin = {
 }
 
 /**
- * Reports whether a write is checked. As upstream, updates of claims are checked, but not updates of pods, because they cannot change
+ * Reports whether the plugin handles a write. As upstream, updates of claims are checked, but not updates of pods, because they cannot change
  * resources. Unlike upstream, resizes of pods are not checked.
  */
 const isChecked = ({ operation, subresource, info }: PluginWrite): boolean =>

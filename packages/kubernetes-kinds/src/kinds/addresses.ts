@@ -5,7 +5,7 @@ import { type FieldError, invalid } from '@capstan/kube'
 /** Validates an IP address; returns error texts. */
 export function addressProblems(address: string): string[] {
   if (isIP(address) !== 0 && !address.includes('%')) return []
-  // Leading zeros, which older servers accepted, have their own error text.
+  // Leading zeros in an IPv4 address, which older servers accepted, have their own error text.
   const stripped = address.replaceAll(/(^|\.)0+(?=\d)/g, '$1')
   return isIPv4(stripped) ? ['must not have leading 0s'] : ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']
 }
@@ -42,7 +42,7 @@ export interface Block {
   readonly family: 'ipv4' | 'ipv6'
 }
 
-/** Parses a CIDR block; returns `undefined` for any other text. */
+/** Parses a CIDR block; returns `undefined` if the address or the length of the prefix is invalid. */
 export function parseBlock(text: string): Block | undefined {
   const [address = '', bits = '', ...extraParts] = text.split('/')
   const kind = isIP(address)

@@ -348,7 +348,7 @@ test('a request that ends before it waits for a seat is rejected, and does not e
   expect(seats.take('only', 'c', () => new AbortController().signal)).toBeTypeOf('function')
 })
 
-test('of flows with the same number of seats, the flow that has waited longest since its last seat gets the next seat', async () => {
+test('waiting flows with the same number of seats take turns', async () => {
   const seats = new FairSeats({ only: { shares: 1, lendable: 0 } }, 1, new VirtualClock(), 1000)
   const { signal } = new AbortController()
   const order: string[] = []

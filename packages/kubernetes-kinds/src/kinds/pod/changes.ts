@@ -90,7 +90,7 @@ export function* validatePodUpdate(pod: Pod, old: Pod): Work<FieldError[]> {
   return errors
 }
 
-/** Returns the old spec with the allowed changes of the new spec, except the changes that `gatedChanges` allows. */
+/** Returns the old spec with the new values of the fields that may change, except the nodeSelector (`gatedChanges`). Does not validate them. */
 function withAllowedChanges(spec: PodSpec, old: PodSpec): PodSpec {
   const allowed = draft(old)
   for (const member of ['containers', 'initContainers'] as const) {
@@ -112,7 +112,7 @@ function setImage(container: Container, image: string | undefined): void {
 }
 
 /**
- * Validates changes of the nodeSelector of a pod that still has scheduling gates: keys may only be added. Sets the new nodeSelector in
+ * If the updated pod has scheduling gates, validates changes of the nodeSelector (keys may only be added), and sets the new nodeSelector in
  * `allowed`.
  */
 function gatedChanges(spec: PodSpec, allowed: PodSpec): FieldError[] {
