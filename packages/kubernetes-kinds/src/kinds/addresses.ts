@@ -46,7 +46,7 @@ export interface Block {
 export function parseBlock(text: string): Block | undefined {
   const [address = '', bits = '', ...extraParts] = text.split('/')
   const kind = isIP(address)
-  if (kind === 0 || extraParts.length > 0 || !/^\d{1,3}$/.test(bits)) return undefined
+  if (kind === 0 || address.includes('%') || extraParts.length > 0 || !/^\d{1,3}$/.test(bits)) return undefined
   if (Number(bits) > (kind === 4 ? 32 : 128)) return undefined
   return { address, bits: Number(bits), family: kind === 4 ? 'ipv4' : 'ipv6' }
 }

@@ -67,7 +67,9 @@ export const portNumberOrName = (field: string, value: number | string): FieldEr
   typeof value === 'number' ? portNumber(field, value) : problems(field, value, portNameProblems(value))
 
 const NotAnAddress = ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']
-export const ipAddressProblems = (value: string): readonly string[] => (isIP(value) === 0 ? NotAnAddress : [])
+/** Returns an error text for a text that is not an IP address. As upstream, an IPv6 address has no zone. */
+export const ipAddressProblems = (value: string): readonly string[] =>
+  isIP(value) === 0 || value.includes('%') ? NotAnAddress : []
 export const ipAddress = (field: string, value: string): FieldError[] => problems(field, value, ipAddressProblems(value))
 
 export const unchanged = (field: string, value: unknown, old: unknown): FieldError[] =>

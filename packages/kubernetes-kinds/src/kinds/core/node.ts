@@ -17,7 +17,7 @@ import { ageColumn, at, column, list, nameColumn, orNone, orUnknown, text, wide 
 import { resourceAmount } from '../pod/resources.ts'
 import { TaintEffects } from '../pod/spec.ts'
 import type { Node, Taint } from '../schemas/types.ts'
-import { cidr } from '../service/validate.ts'
+import { blockErrors } from '../addresses.ts'
 
 export const nodes: BuiltinKind<Node> = {
   selectableFields: { 'spec.unschedulable': (node) => String(at(node, 'spec', 'unschedulable') === true) },
@@ -53,7 +53,8 @@ export const nodes: BuiltinKind<Node> = {
       ...taintErrors('metadata.taints', spec.taints ?? []),
     ]
     if (!old) {
-      for (const [index, range] of (spec.podCIDRs ?? []).entries()) appendAll(errors, cidr(`spec.podCIDRs[${index}]`, range))
+      for (const [index, range] of (spec.podCIDRs ?? []).entries())
+        appendAll(errors, blockErrors(`spec.podCIDRs[${index}]`, range, true))
       return errors
     }
     const repeated = repeats((status.addresses ?? []).map(valueKey))

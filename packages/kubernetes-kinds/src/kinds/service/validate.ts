@@ -24,11 +24,11 @@ import {
   oneOf,
   portNumber,
   portNumberOrName,
-  problems,
   qualifiedName,
   requiredOneOf,
   subdomain,
 } from '../checks.ts'
+import { blockErrors, endpointAddressErrors } from '../addresses.ts'
 import type { Service, ServicePort, ServiceSpec } from '../schemas/types.ts'
 
 export function* validateService({ spec }: Service): Work<FieldError[]> {
@@ -70,7 +70,7 @@ export function* validateService({ spec }: Service): Work<FieldError[]> {
     if (type !== 'LoadBalancer') errors.push(forbidden(valuePath, "may only be used when `type` is 'LoadBalancer'"))
     yield* eachInPieces(spec.loadBalancerSourceRanges.entries(), ([index, rangeText]) => {
       const range = rangeText.trim()
-      addInvalid(errors, `${valuePath}[${index}]`, range, cidrProblems(range))
+      appendAll(errors, blockErrors(`${valuePath}[${index}]`, range, true))
     })
   }
   if (spec.allocateLoadBalancerNodePorts !== undefined && type !== 'LoadBalancer') {
@@ -288,32 +288,9 @@ export function validateServiceStatus({ spec, status }: Service): FieldError[] {
 
 /**
  * Returns an error for a text that is not an IP address, or for an address that is unspecified, loopback, link-local or link-local
- * multicast. Upstream: ValidateEndpointIP, which parses the address. Here such an IPv6 address is recognized only if its text is `::` or
- * `::1`, or begins with `fe80:` or `ff02:`.
+ * multicast. Upstream: ValidateEndpointIP.
  */
 export function endpointIP(field: string, ip: string): FieldError[] {
   const errors = ipAddress(field, ip)
-  if (errors.length > 0) return errors
-  const lower = ip.toLowerCase()
-  if (ip === '0.0.0.0' || lower === '::') return [invalid(field, ip, `may not be unspecified (${ip})`)]
-  if (ip.startsWith('127.') || lower === '::1') {
-    return [invalid(field, ip, 'may not be in the loopback range (127.0.0.0/8, ::1/128)')]
-  }
-  if (ip.startsWith('169.254.') || lower.startsWith('fe80:')) {
-    return [invalid(field, ip, 'may not be in the link-local range (169.254.0.0/16, fe80::/10)')]
-  }
-  if (ip.startsWith('224.0.0.') || lower.startsWith('ff02:')) {
-    return [invalid(field, ip, 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')]
-  }
-  return []
+  return errors.length > 0 ? errors : endpointAddressErrors(field, ip)
 }
-
-/** Returns an error for a text that is not a CIDR block. Upstream: IsValidCIDRForLegacyField. */
-export const cidr = (field: string, text: string): FieldError[] => problems(field, text, cidrProblems(text))
-
-function cidrProblems(text: string): readonly string[] {
-  const [ip = '', bits = ''] = text.split('/')
-  const version = isIP(ip)
-  return version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128) ? [] : NotABlock
-}
-const NotABlock = ['must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)']
