@@ -52,9 +52,9 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
       waitFor('{.status.upToDateReplicas}=3', 'machinedeployment/demo-elastic'),
       waitFor('condition=TopologyReconciled', 'cluster/demo'),
       {
-        name: 'every machine has the new version',
+        name: 'no Machine has the old version',
         command: 'kubectl get machines -o jsonpath={.items[*].spec.version}',
-        expect: (out) => (/v1\.36\.0/.test(out) ? 'a machine still has v1.36.0' : undefined),
+        expect: (out) => (/v1\.36\.0/.test(out) ? 'a Machine still has v1.36.0' : undefined),
       },
     ],
   },
@@ -97,7 +97,7 @@ const furtherSteps: readonly Step[] = [
   { name: 'get pools: the columns of upstream', command: 'kubectl get machinepools', expect: poolColumns(false) },
   { name: 'get pools wide: the columns of upstream', command: 'kubectl get mp -o wide', expect: poolColumns(true) },
   {
-    name: 'clusterctl describes the pool, its infrastructure and its Machine',
+    name: 'clusterctl describes the pool, its Machine, its bootstrap config and its infrastructure',
     command: 'clusterctl describe cluster second --show-conditions all --echo',
     expect: allOf(
       /─MachinePool default\/second-pool, v1\.36\.0\s[^─]*─Paused\s+False\s/,
@@ -169,7 +169,12 @@ const furtherSteps: readonly Step[] = [
     expect: /Warning: Cluster refers to ClusterClass default\/nowhere/,
   },
   { name: 'events', command: 'kubectl events --for cluster/second', expect: /TopologyCreate|Provisioned/ },
-  { name: 'watch ends by itself', command: 'kubectl get clusters -w --request-timeout=2s', expect: /second/, timeoutMs: 10_000 },
+  {
+    name: 'watch ends after its request timeout',
+    command: 'kubectl get clusters -w --request-timeout=2s',
+    expect: /second/,
+    timeoutMs: 10_000,
+  },
   {
     name: 'delete all Clusters',
     command: 'kubectl delete clusters --all --timeout=60s',

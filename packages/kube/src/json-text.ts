@@ -32,7 +32,7 @@ export const isInt64 = (value: unknown): value is number | bigint => typeof valu
 
 const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
 
-/** Number of digits of the smallest integer that is not safe. */
+/** Number of digits of the smallest positive integer that is not safe. */
 const LongIntegerDigits = 16
 
 /**

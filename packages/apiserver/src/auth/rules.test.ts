@@ -52,34 +52,40 @@ const bob = { name: 'bob', groups: ['devs'] }
 const robot = { name: 'system:serviceaccount:build:robot', groups: [] }
 
 test.each([
-  ['applies to a user by name', { kind: 'User', name: 'bob' }, bob, '', true],
+  ['applies to the user that it names', { kind: 'User', name: 'bob' }, bob, '', true],
   ['does not apply to another user', { kind: 'User', name: 'eve' }, bob, '', false],
-  ['applies to the members of a group', { kind: 'Group', name: 'devs' }, bob, '', true],
-  ['of a group does not apply to a user with the name of the group', { kind: 'Group', name: 'bob' }, bob, '', false],
-  ['applies to a service account', { kind: 'ServiceAccount', name: 'robot', namespace: 'build' }, robot, '', true],
+  ['of kind Group applies to the members of the group', { kind: 'Group', name: 'devs' }, bob, '', true],
+  ['of kind Group does not apply to a user with the name of the group', { kind: 'Group', name: 'bob' }, bob, '', false],
   [
-    'of a service account without a namespace applies in its own namespace',
+    'of kind ServiceAccount applies to the service account that it names',
+    { kind: 'ServiceAccount', name: 'robot', namespace: 'build' },
+    robot,
+    '',
+    true,
+  ],
+  [
+    'of kind ServiceAccount without a namespace applies to a service account in the namespace of the binding',
     { kind: 'ServiceAccount', name: 'robot' },
     robot,
     'build',
     true,
   ],
   [
-    'of a service account without a namespace does not apply in another namespace',
+    'of kind ServiceAccount without a namespace does not apply to a service account in another namespace than the binding',
     { kind: 'ServiceAccount', name: 'robot' },
     robot,
     'other',
     false,
   ],
   [
-    'of a service account without a namespace does not apply if the binding is cluster-scoped',
+    'of kind ServiceAccount without a namespace does not apply if the binding is cluster-scoped',
     { kind: 'ServiceAccount', name: 'robot' },
     robot,
     '',
     false,
   ],
   ['of an unknown kind does not apply', { kind: 'Robot', name: 'bob' }, bob, '', false],
-])('a binding %s', (_, subject, user, namespace, applies) => {
+])('a subject %s', (_, subject, user, namespace, applies) => {
   expect(appliesTo(subject, user, namespace)).toBe(applies)
 })
 

@@ -40,7 +40,7 @@ export interface GoType {
 export interface ResourceInfo extends Resource {
   /** Absent for custom resources. */
   readonly goType?: GoType
-  /** Path in etcd under which upstream stores the resource; absent if the path is the plural name. */
+  /** Path in etcd under which upstream stores a built-in resource; absent if the path is the plural name, and for custom resources. */
   readonly storagePath?: string
   /** Name of the resource in the store, the same for all its versions. */
   readonly storage: string
@@ -60,7 +60,7 @@ export interface ResourceInfo extends Resource {
   readonly structural: Structural
   /** Whether objects are validated by the schema. Most built-in kinds are validated by code, and the types of their fields by the decoder. */
   readonly validatesSchema: boolean
-  /** Whether stored objects may lack defaults that were added later. */
+  /** Whether stored objects may lack defaults that were added later. True only for the storage version of custom resources with defaults. */
   readonly defaultsOnRead: boolean
   /** Error for an unsupported field selector; default: upstream's usual text. */
   readonly unknownFieldSelector?: (field: string) => string
@@ -74,8 +74,9 @@ export interface ResourceInfo extends Resource {
 
 /**
  * Converts the object to the version of `info` without a conversion webhook; `Converter.convert` calls webhooks. A built-in kind is
- * converted by its `convertFrom`, if any. For a custom resource, sets the apiVersion, prunes fields that the version lacks, and adds
- * defaults that the storage version gained after the object was written. Returns the object itself if nothing changes.
+ * converted by its `convertFrom`, if any. For a custom resource, sets the apiVersion and prunes fields that the version lacks. If the object
+ * has the storage version, first adds defaults that this version gained after the object was written. Returns the object itself if nothing
+ * changes.
  * Repeated calls with the same stored object return the same result, so that caches can use the result as a key.
  */
 export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): T {

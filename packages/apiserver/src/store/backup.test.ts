@@ -121,7 +121,7 @@ describe('a backup', () => {
     await expect(restore()).rejects.toThrow(`${file} ${problem}`)
   })
 
-  test('of a damaged folder contains all readable data when salvage is set', async () => {
+  test('of a damaged folder fails without salvage; with salvage it contains all readable data, and fails if there is none', async () => {
     const main = await stores.store('main')
     const before = main.revision
     const state = `${folder}/state`
@@ -144,19 +144,22 @@ describe('a backup', () => {
     await expect(backUp({ folder, file, clock, salvage: true })).rejects.toThrow('acknowledged is damaged')
   })
 
-  test.each([0, 512])('has the last acknowledged write when the copy of the commit marker at byte %d is damaged', async (at) => {
-    await stores.close()
-    const marker = join(folder, 'state', 'acknowledged')
-    const bytes = readFileSync(marker)
-    bytes[at + 3]! ^= 1
-    writeFileSync(marker, bytes)
-    expect(await backUp({ folder, file, clock })).toMatchObject({
-      stores: [
-        { name: 'main', revision: 30, objects: 5 },
-        { name: 'workload/a/b', revision: 1, objects: 1 },
-      ],
-    })
-  })
+  test.each([0, 512])(
+    'has the last acknowledged write when the copy of the commit marker at byte %d is damaged',
+    async (offset) => {
+      await stores.close()
+      const marker = join(folder, 'state', 'acknowledged')
+      const bytes = readFileSync(marker)
+      bytes[offset + 3]! ^= 1
+      writeFileSync(marker, bytes)
+      expect(await backUp({ folder, file, clock })).toMatchObject({
+        stores: [
+          { name: 'main', revision: 30, objects: 5 },
+          { name: 'workload/a/b', revision: 1, objects: 1 },
+        ],
+      })
+    },
+  )
 
   test('of a folder without state is an error that names the folder', async () => {
     await expect(backUp({ folder: otherFolder, file, clock })).rejects.toThrow(`There is no state in data folder ${otherFolder}`)
@@ -170,8 +173,8 @@ describe('a restore', () => {
     await restore()
     const restored = await openDurable(otherFolder, { clock })
     const main = await restored.store('main')
-    const before = await stores.store('main')
-    expect(main.list('configmaps')).toEqual(before.list('configmaps').filter(({ metadata }) => metadata.name !== 'later'))
+    const original = await stores.store('main')
+    expect(main.list('configmaps')).toEqual(original.list('configmaps').filter(({ metadata }) => metadata.name !== 'later'))
     expect(main.revision).toBe(1_000_000_030)
     expect([main.since(30, 'configmaps').kind, main.since(31, 'configmaps').kind]).toEqual(['expired', 'expired'])
     expect((await put(main, at('new'))).revision).toBe(1_000_000_031)

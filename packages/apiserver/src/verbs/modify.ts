@@ -14,9 +14,9 @@ import { draftFor, store, type Write } from './write.ts'
 export interface Change {
   /** Returns the object that the client requests: a decoded draft that no other code uses. */
   apply(current: UnknownObject): UnknownObject | Promise<UnknownObject>
-  /** True for PUT, which replaces the object; false for patches. */
+  /** Whether the request replaces the object. True for PUT, except of a Scale, which changes only the replicas; false for patches. */
   readonly replaces: boolean
-  /** Updates managedFields, and returns the draft to continue with. Default: `trackFields`. */
+  /** Updates managedFields, unless `apply` has updated them, and returns the draft to continue with. Default: `trackFields`. */
   track?(object: UnknownObject, current: UnknownObject): UnknownObject
   /** Conversion to the object that webhooks and policies receive, if that is not the object itself. */
   readonly view?: AdmissionView

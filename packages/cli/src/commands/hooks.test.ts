@@ -111,7 +111,7 @@ describe('capstan hooks call', () => {
     ])
   })
 
-  test('sends a valid request to the handler from discovery, and prints the response and how core reacts to it', async () => {
+  test('sends a valid request to the handler that discovery returns, and prints the response and how core reacts to it', async () => {
     const { code, out, err } = await runToEnd(['hooks', 'call', url, 'beforeclustercreate', '--ca', ca])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^BeforeClusterCreate of gate answered after \d+ ms:\n/)
@@ -413,7 +413,7 @@ export const extension = defineExtension({
   })
 })
 
-test('capstan hooks openapi prints the same document each time', async () => {
+test('capstan hooks openapi prints the 17 hooks of the Runtime SDK, the same document each time, as YAML by default', async () => {
   const first = await runToEnd(['hooks', 'openapi', '-o', 'json'])
   expect(first.code).toBe(0)
   expect(Object.keys(JSON.parse(first.out).paths)).toHaveLength(17)
@@ -567,7 +567,7 @@ describe('with a management cluster', () => {
       err: expect.stringContaining('there is no catalog v0'),
     })
 
-    // The document that every upstream release publishes, for a fictitious release.
+    // A document such as upstream publishes with its releases, for a fictitious release.
     const published = join(folder, 'runtime-sdk-openapi.yaml')
     const { [`/${apiVersion}/updatemachine/{name}`]: _, ...paths } = hooksOpenApi(hookCatalog, 'v1.20.0').paths
     writeFileSync(published, JSON.stringify({ info: { version: 'v1.20.0' }, paths }))
@@ -664,7 +664,7 @@ describe('with a management cluster', () => {
     await client.delete(Cluster, { namespace: 'guarded', name: 'demo' })
   })
 
-  test('hooks waiting and hooks retry replace line breaks and control characters in their output', async () => {
+  test('hooks waiting and hooks retry print line breaks and control characters of a record as spaces in text, and as escapes in JSON', async () => {
     const evil = '\n\u001b[2J\u001b]0;title\u0007\r\u009b31m\u202edemo'
     const record = {
       hook: `Before${evil}`,

@@ -1,7 +1,7 @@
 /**
- * Finds the tests of each rule in the sources of the tests. A rule that applies to core is tested by a call of `testRule` with its
- * id. A rule that applies to providers is tested by a violation: an invalid manifest in the test of lint, or a mutant, which is a provider
- * with a fault.
+ * Finds out which rules have a test, from the sources of the tests and the declared mutants. A rule that applies to core is tested by a call
+ * of `testRule` with its id. A rule that applies to providers is tested by a violation: an invalid manifest in the test of lint, or a mutant,
+ * which is a provider with a fault.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -44,7 +44,7 @@ export const coreProofs = (): Proofs =>
 
 /**
  * Returns the ids of rules that an invalid manifest in the test of lint or a detected mutant violates. Also contains other quoted words of
- * that test.
+ * the test of lint.
  */
 export const violatedRules = (): ReadonlySet<string> =>
   new Set([
@@ -56,7 +56,7 @@ export const violatedRules = (): ReadonlySet<string> =>
 
 const suffixOf = (id: string): string => id.slice(id.indexOf('.'))
 
-/** Suffixes of the ids of rules that are declared once for several contracts. */
+/** Suffixes of the ids of rules that one shared declaration makes for several contracts. */
 const families: ReadonlySet<string> = new Set([
   ...Object.values(perContract).flatMap((rules) => rules.map(({ id }) => suffixOf(id))),
   '.dry-run',
@@ -72,7 +72,7 @@ export const familyOf = ({ id }: Rule): string => (families.has(suffixOf(id)) ? 
 /** Rules that no test violates, by family, with the reason. */
 export const unproved: Readonly<Record<string, string>> = {
   'type-and-object-meta': 'No API server serves an object without these fields.',
-  '.owner-first': 'Mutants change writes of the local provider, which writes nothing for an object without an owner.',
+  '.owner-first': 'The local provider writes nothing for an object without an owner, so a mutant has no write to change.',
   '.dry-run': 'The rule is about webhooks, and a mutant does not change the webhooks of the local provider.',
   'clusterctl.owner-references': 'Core restores the owner references that a mutant removes.',
 }

@@ -2,11 +2,12 @@ import type { ExtensionConfig } from '@capstan/api'
 
 /**
  * Warm-up: the first discovery of every ExtensionConfig that exists at the start, also of paused ones, as upstream. Until discovery was
- * tried for all of them, the registry may lack handlers, so no hook can be called. An unreachable extension is registered with the handlers
- * of its status, so that hook calls fail for the Clusters that it selects, and all other Clusters continue. After the warm-up, no hook is
- * called while a newer ExtensionConfig was not tried yet (`hasTried`): a Cluster created right after an ExtensionConfig must not bypass the
- * hooks of this extension. Upstream: the warm-up of core/reconcilers/extensionconfig, which ends the process when an extension stays
- * unreachable for 60 s, and does not wait for new ExtensionConfigs.
+ * tried for all of them, the registry may lack handlers, so no hook except Discovery can be called. At the end, an unreachable extension is
+ * registered with the handlers of its status, so that its hooks fail for the Clusters that it selects. If it was never discovered, its
+ * handlers are unknown, and all hooks fail for these Clusters. All other Clusters continue. Also after the warm-up, reconciles that call hooks
+ * wait while a newer ExtensionConfig was not tried yet (`hasTried`): a Cluster created right after an ExtensionConfig must not bypass the hooks
+ * of this extension. Upstream: the warm-up of core/reconcilers/extensionconfig, which ends the process when an extension stays unreachable for
+ * 60 s, and does not wait for new ExtensionConfigs.
  */
 export class Warmup {
   readonly #onEnd: (configs: readonly ExtensionConfig[]) => void

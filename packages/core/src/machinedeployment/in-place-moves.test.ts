@@ -52,18 +52,19 @@ interface FakeMachine {
   isPending?: boolean
 }
 
-const aSet = (name: string, template: string, machines: readonly string[]): FakeSet => ({
+const aSet = (name: string, template: string, names: readonly string[]): FakeSet => ({
   name,
   template,
-  desired: machines.length,
-  existing: machines.length,
-  available: machines.length,
+  desired: names.length,
+  existing: names.length,
+  available: names.length,
   upToDate: 0,
-  machines: machines.map((machine) => ({ name: machine })),
+  machines: names.map((machine) => ({ name: machine })),
   receivesFrom: new Set(),
   acknowledged: [],
 })
-const machines = (from: number, to: number): string[] => Array.from({ length: to - from + 1 }, (_, index) => `m${from + index}`)
+const machineNames = (from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => `m${from + index}`)
 
 const aWorld = (replicas: number, maxSurge: number, maxUnavailable: number, overrides: Partial<World> = {}): World => ({
   replicas,
@@ -72,7 +73,7 @@ const aWorld = (replicas: number, maxSurge: number, maxUnavailable: number, over
   template: 'v2',
   isMovable: true,
   keepsAnnotations: true,
-  sets: [aSet('ms1', 'v1', machines(1, replicas))],
+  sets: [aSet('ms1', 'v1', machineNames(1, replicas))],
   created: replicas,
   ...overrides,
 })
@@ -83,9 +84,9 @@ const byNumber = (a: { name: string }, b: { name: string }): number => number(a)
 /** Reconciles the MachineDeployment once; returns a line with the counts that it read and the changes that it decided. */
 function reconcileDeployment(world: World): string {
   const existing = world.sets.find(({ template }) => template === world.template)
-  const created = existing ? undefined : aSet(`ms${world.sets.length + 1}`, world.template, [])
-  const current = existing ?? created!
-  if (created) world.sets.push(created)
+  const createdSet = existing ? undefined : aSet(`ms${world.sets.length + 1}`, world.template, [])
+  const current = existing ?? createdSet!
+  if (createdSet) world.sets.push(createdSet)
   const old = world.sets.filter((set) => set !== current)
   const arrived = current.machines.filter(({ isPending }) => isPending).map(({ name }) => name)
   const uncounted = arrived.filter((name) => !current.acknowledged.includes(name))
@@ -95,8 +96,8 @@ function reconcileDeployment(world: World): string {
   const plan = planRollingUpdate({ ...rollout, inPlace: { ...rollout.inPlace!, movable } })
   const lines = world.sets.map((set) => {
     const to = plan.find((scale) => scale.set === set.name)?.to ?? set.desired
-    const currentCounts = `${set.existing}/${set === created ? to : set.desired}`
-    const counts = set === created || to === set.desired ? currentCounts : `${currentCounts} -> ${set.existing}/${to}`
+    const currentCounts = `${set.existing}/${set === createdSet ? to : set.desired}`
+    const counts = set === createdSet || to === set.desired ? currentCounts : `${currentCounts} -> ${set.existing}/${to}`
     return { set, to, counts: `${set.name} ${counts}, ${set.available} available, ${set.upToDate} upToDate` }
   })
   for (const { set, to } of lines) set.desired = to
@@ -171,8 +172,12 @@ function simulate(world: World): string {
 }
 
 /** State in the middle of a rollout: `ms2` has three of the Machines when a user changes the replicas or the template. */
-const duringRollout = (replicas: number, template: string, old: readonly string[], machineCount: number): World =>
-  aWorld(replicas, 3, 1, { template, sets: [aSet('ms1', 'v1', old), aSet('ms2', 'v2', machines(1, 3))], created: machineCount })
+const duringRollout = (replicas: number, template: string, oldNames: readonly string[], machineCount: number): World =>
+  aWorld(replicas, 3, 1, {
+    template,
+    sets: [aSet('ms1', 'v1', oldNames), aSet('ms2', 'v2', machineNames(1, 3))],
+    created: machineCount,
+  })
 
 describe('a rolling update in place', () => {
   test('updates one Machine at a time with maxSurge 1, after creating one Machine', () => {
@@ -282,7 +287,7 @@ describe('a rolling update in place', () => {
 
   test('creates additional Machines when replicas increase during the rollout', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1, scale up to 12
-    expect(simulate(duringRollout(12, 'v2', machines(4, 6), 6))).toMatchInlineSnapshot(`
+    expect(simulate(duringRollout(12, 'v2', machineNames(4, 6), 6))).toMatchInlineSnapshot(`
       "1. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3 -> 3/9, 3 available, 0 upToDate (m1,m2,m3)
       2. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 9/9, 9 available, 9 upToDate (m1,m2,m3,m7,m8,m9,m10,m11,m12)
       3. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 10/9 -> 10/10, 9 available, 9 upToDate (m1,m2,m3,m4*,m7,m8,m9,m10,m11,m12)
@@ -297,9 +302,9 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('deletes surplus Machines during the rollout, Machines that are being updated first', () => {
+  test('deletes surplus Machines when replicas decrease during the rollout, and those that are being updated first', () => {
     // 12 replicas, maxSurge 3, maxUnavailable 1, scale down to 6
-    expect(simulate(duringRollout(6, 'v2', machines(4, 12), 12))).toMatchInlineSnapshot(`
+    expect(simulate(duringRollout(6, 'v2', machineNames(4, 12), 12))).toMatchInlineSnapshot(`
       "1. ms1 9/9 -> 9/2, 9 available, 0 upToDate (m4,m5,m6,m7,m8,m9,m10,m11,m12); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3)
       2. ms1 2/2, 2 available, 0 upToDate (m11,m12); ms2 10/3 -> 10/6, 3 available, 3 upToDate (m1,m2,m3,m4*,m5*,m6*,m7*,m8*,m9*,m10*)
       3. ms1 2/2, 2 available, 0 upToDate (m11,m12); ms2 6/6, 3 available, 3 upToDate (m1,m2,m3,m4*,m5*,m6*)
@@ -311,7 +316,7 @@ describe('a rolling update in place', () => {
 
   test('updates Machines again when the template changes during the rollout', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1, change spec
-    expect(simulate(duringRollout(6, 'v3', machines(4, 6), 6))).toMatchInlineSnapshot(`
+    expect(simulate(duringRollout(6, 'v3', machineNames(4, 6), 6))).toMatchInlineSnapshot(`
       "1. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 0/0, 0 available, 0 upToDate ()
       2. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 1/0 -> 1/1, 0 available, 0 upToDate (m4*)
       3. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 1/1, 0 available, 0 upToDate (m4*)
@@ -416,8 +421,8 @@ test('a rollout ends with the desired Machines despite changes by users and exte
         const actor = draw() % (world.sets.length + 1)
         if (actor === 0) reconcileDeployment(world)
         else reconcileSet(world, world.sets[actor - 1]!)
-        const machineNames = world.sets.flatMap((set) => set.machines.map(({ name }) => name))
-        expect(new Set(machineNames).size).toBe(machineNames.length)
+        const allNames = world.sets.flatMap((set) => set.machines.map(({ name }) => name))
+        expect(new Set(allNames).size).toBe(allNames.length)
         if (step < 200) {
           const action = draw()
           if (action < 3) world.replicas = 1 + (draw() % 6)

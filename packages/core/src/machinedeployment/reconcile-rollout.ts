@@ -184,10 +184,10 @@ async function update(
 const causeIsConflict = (err: unknown): boolean => err instanceof Error && isReason(err.cause, 'Conflict')
 
 /**
- * Reconciles the sets while `spec.paused` is true: creates no set, updates the fields that propagate in place, and distributes a change of
- * replicas over the sets. As upstream, the annotations `desired-replicas` and `max-replicas` are written first, and the share of a set depends
- * on the difference between its `max-replicas` and the new total. Unless `spec.replicas` is 0, each share is therefore zero, and the largest
- * set gets the whole change.
+ * Reconciles the sets while `spec.paused` is true: creates no set, updates the fields that propagate in place, and scales the sets by
+ * `planProportionalScale`. In a rolling update, this function spreads a change of replicas over several sets that have replicas: the share of
+ * a set depends on the difference between its annotation `max-replicas` and the new total. As upstream, this annotation is set to the new
+ * total first. Unless `spec.replicas` is 0, each share is therefore zero, and the largest set gets the whole change.
  */
 async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: ReconcileContext): Promise<Outcome> {
   const { machineDeployment } = scope

@@ -33,7 +33,7 @@ const DefaultNaming = '{{ .machineSet.name }}-{{ .random }}'
  */
 export function machineName({ metadata, spec }: MachineSet, random: Random): string {
   const template = spec.machineNaming?.template || DefaultNaming
-  // An API server that calls the admission webhooks rejects a set with such a template.
+  // Only for an API server that does not call the admission webhooks: admission rejects a template without this text.
   if (!template.includes('{{ .random }}'))
     throw new Error('cannot generate Machine name: {{ .random }} is missing in machineNaming.template')
   const data = { cluster: { name: spec.clusterName }, machineSet: { name: metadata.name } }

@@ -301,7 +301,7 @@ test('an in-place upgrade with maxSurge 1 replaces one Machine and updates the o
 })
 
 test('a control plane that scales or rolls out has at least min(initial, replicas - 1) and at most max(initial, replicas + maxSurge) Machines, and in the end `replicas` up-to-date Machines', () => {
-  const controlPlane = fc.record({
+  const parameters = fc.record({
     replicas: fc.constantFrom(1, 3, 5),
     surge: fc.constantFrom(0, 1),
     initial: fc.constantFrom(1, 3, 5),
@@ -309,7 +309,7 @@ test('a control plane that scales or rolls out has at least min(initial, replica
     domains: fc.constantFrom<string[]>([], ['a'], ['a', 'b', 'c']),
   })
   fc.assert(
-    fc.property(controlPlane, ({ replicas, surge, initial, outdated, domains }) => {
+    fc.property(parameters, ({ replicas, surge, initial, outdated, domains }) => {
       const maxSurge = replicas < 3 ? 1 : surge
       const machines = Array.from({ length: initial }, (_, i) =>
         aMachine(`m${i + 1}`, { ...outdated[i], failureDomain: domains[i % (domains.length || 1)] }),

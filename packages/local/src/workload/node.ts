@@ -19,15 +19,15 @@ export interface Kubelet {
 const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
 
 /**
- * Returns the taint with which a Node registers: for a control plane, kubeadm's taint of the role; for a worker, the contract's taint
+ * Returns the taint of a role, with which its Nodes register: for a control plane, kubeadm's taint; for a worker, the contract's taint
  * `node.cluster.x-k8s.io/uninitialized`, which core removes.
  */
 export const roleTaint = (role: Kubelet['role']) =>
   role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
 
 /**
- * Returns the Node that the kubelet creates to register itself. `registration` is the bootstrap data; without it, the Node has the kubelet's
- * own labels and the taint of its role.
+ * Returns the Node that the kubelet creates to register itself. `registration` is the bootstrap data; without it, the Node has only the
+ * kubelet's own labels and the taint of its role.
  */
 export function newNode(kubelet: Kubelet, registration: Registration | undefined, now: number): Input<Node> {
   const { nodeName, role } = kubelet

@@ -53,7 +53,7 @@ test('a run of several batches yields to the event loop after each batch, and no
     void Promise.resolve(scheduler.turn()).then(() => notified.push(watcher))
   await Promise.resolve()
   const counts = [notified.length]
-  for (let turn = 0; turn < 2; turn++) {
+  for (let eventLoopTurn = 0; eventLoopTurn < 2; eventLoopTurn++) {
     await setImmediate()
     counts.push(notified.length)
   }
@@ -61,19 +61,19 @@ test('a run of several batches yields to the event loop after each batch, and no
   expect(notified).toEqual(notified.toSorted((a, b) => a - b))
 })
 
-test('after a run, watchers pause for three times its duration', async () => {
+test('after a long run, watchers pause for three times its duration while a request is in progress', async () => {
   scheduler.requestStarted()
   await notifyFor(10)
   expect(await waitTime()).toBe(30)
 })
 
-test('watchers never wait longer than the maximum pause', async () => {
+test('after a run of one second, watchers pause for the maximum time', async () => {
   scheduler.requestStarted()
   await notifyFor(1000)
   expect(await waitTime()).toBe(MaxPause)
 })
 
-test('without other requests, watchers pause for only two milliseconds', async () => {
+test('after a long run without other requests in progress, watchers pause for only two milliseconds', async () => {
   await notifyFor(10)
   expect(await waitTime()).toBe(2)
 })

@@ -70,10 +70,10 @@ export class ServiceAddresses {
   }
 
   /**
-   * Sets the IP families, cluster IP, node ports and health check port that a draft of a Service lacks. Records the draft as a pending write,
-   * so that concurrent writes do not use the same addresses and ports.
+   * Sets the IP families, cluster IP, node ports and health check port that a draft of a Service needs and lacks. Records the draft as a
+   * pending write, so that concurrent writes do not use the same addresses and ports.
    *
-   * @throws StatusError when requested IP families, or a requested address or port, are not available, or no address or port is free
+   * @throws StatusError when the requested IP families, addresses or ports are invalid or not available, or when no address or port is free
    */
   allocate(service: Service, old: Service | undefined): void {
     const { spec } = service
@@ -190,7 +190,7 @@ export class ServiceAddresses {
 
 const asObject = (service: Service): UnknownObject => service as unknown as UnknownObject
 
-/** Sets the IP families and their policy, as in a cluster with IPv4 only. Upstream: initIPFamilyFields. */
+/** Sets the IP families and their policy, as in a cluster with IPv4 only. Returns the errors. Upstream: initIPFamilyFields. */
 function initFamilies(spec: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
   if (spec.type === 'ExternalName') return []
   const isHeadlessWithoutSelector = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0

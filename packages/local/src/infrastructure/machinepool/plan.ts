@@ -3,7 +3,7 @@
 /** A LocalMachine of the pool. */
 export interface PoolMachine {
   readonly name: string
-  /** Whether the machine was created from an earlier template or version. */
+  /** Whether the machine was created from another template or version than the current one. */
   readonly isOutdated: boolean
   readonly isReady: boolean
   readonly isDeleting: boolean
@@ -23,8 +23,9 @@ export interface PoolStep {
 /**
  * Returns the next step. Machines that are being deleted do not count. All missing machines are created in one step. Without outdated
  * machines, or with zero replicas, all excess machines are removed in one step. Otherwise machines are replaced: if at most `replicas`
- * exist, machines are created until there is one more; if more exist, outdated machines are removed in the order of `byPriority` until
- * `replicas` machines remain. A ready machine is kept if fewer than `replicas` ready machines would remain without it.
+ * exist, machines are created until `replicas` + 1 exist; if more exist, outdated machines are removed in the order of `byPriority`, until
+ * `replicas` machines or no outdated machines remain. In a replacement, a ready machine is kept if fewer than `replicas` ready machines would
+ * remain without it.
  */
 export function planPool(machines: readonly PoolMachine[], replicas: number): PoolStep {
   const remaining = machines.filter(({ isDeleting }) => !isDeleting)
