@@ -26,7 +26,7 @@ describe('a long text', () => {
     expect(parse).toThrow()
   })
 
-  test('of blanks is no e-mail address, although blanks may surround a name', () => {
+  test('of blanks around a control character is not the name of an e-mail address; blanks around other names are allowed', () => {
     expect(formatCheck('email')!(`${' '.repeat(100_000)}\x01${' '.repeat(100_000)}<a@b>`)).toBe(false)
     expect(formatCheck('email')!('  Name  <a@b>')).toBe(true)
   })
@@ -51,7 +51,7 @@ test('an error response stays bounded when each of many errors contains the same
   expect(details!.causes!.length).toBeGreaterThan(1)
 })
 
-test('the first field error is returned completely, even if it exceeds the size limit of an error response', () => {
+test('the first field error is returned completely, even if it is longer than the limit for all other field errors', () => {
   const errors = [invalid('data', 'x'.repeat(11_000_000), 'too long')]
   expect(invalidObject({ group: '', kind: 'ConfigMap' }, 'a', errors).message).toMatch(/: too long$/)
 })

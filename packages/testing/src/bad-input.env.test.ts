@@ -1,4 +1,4 @@
-/** Tests the errors for mistakes of users: upstream's texts, with the invalid field or object. */
+/** Tests the errors for mistakes of users. The texts are mostly upstream's, and name the invalid field or object. */
 import { BeforeClusterCreate, Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
 import { defineExtension, extensionServer, fail, type FetchHandler, listen, on } from '@capstan/extension'
 import { type Json, type JsonObject, minutes, type ObjectKey, StatusError, systemClock } from '@capstan/kube'
@@ -49,7 +49,7 @@ async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ign
 const rulesNotChecked =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
 
-/** Yields copies of the object with one mistake each: `spec`, or one value inside `spec`, is removed or replaced by another value. */
+/** Yields copies of the object with one change each: `spec`, or one value inside `spec`, is removed or replaced. */
 function* mistakes(whole: Json, parentPath: readonly string[] = []): Generator<[path: string, broken: Json]> {
   const parts = Array.isArray(whole) ? whole.map((value, i) => [String(i), value] as const) : Object.entries(whole as object)
   for (const [name, value] of parts as [string, Json][]) {

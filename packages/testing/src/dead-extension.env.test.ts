@@ -1,4 +1,7 @@
-/** Tests that an unresponsive extension affects neither the manager nor Clusters that it does not select. */
+/**
+ * Tests extensions that refuse connections, are unresponsive, or are removed during a call: neither the manager nor Clusters that they do not
+ * select are affected.
+ */
 import { BeforeClusterCreate, Cluster, ExtensionConfig, waitingHooks } from '@capstan/api'
 import { defineExtension, extensionServer, type HookTransport, inProcess, NoAnswer, on, proceedNow } from '@capstan/extension'
 import { getCondition, minutes, Namespace, seconds, VirtualClock } from '@capstan/kube'
@@ -98,14 +101,14 @@ describe('a restarted manager with one extension that', () => {
     ['refuses connections', 'refuses'],
     ['does not respond', 'hangs'],
   ])(
-    '%s reconciles other Clusters; hooks of Clusters that the extension selects fail with an error that names the extension',
-    async (_, dead) => {
+    '%s reconciles Clusters that the extension does not select; for Clusters that it selects, hooks fail with an error that names it, until it responds',
+    async (_, modeAfterRestart) => {
       mode = 'answers'
       await start()
       await prepare()
       await env.close()
 
-      mode = dead
+      mode = modeAfterRestart
       await start()
       // Discovery times out after ten seconds. From then on the extension refuses connections, because each further timeout would take real
       // time.

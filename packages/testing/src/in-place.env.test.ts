@@ -148,7 +148,7 @@ test('workers are replaced when the patches of the extension do not cover all ch
   )
 })
 
-test('a worker whose update fails blocks the updates of other workers until its Machine is deleted', async () => {
+test('a worker whose update fails blocks the updates of other workers; a user can delete its Machine, which is then replaced', async () => {
   let isFull = true
   const failing: HookScript = {
     ...updatesVersions,
@@ -196,9 +196,9 @@ test('a Cluster that is deleted during an update leaves no MachineSets, Machines
 
 describe('an in-place upgrade', async () => {
   /**
-   * Runs the upgrade. Stops the process immediately after commit number `stopAfter`, and starts the next process. Returns the number of
-   * commits, whether the Machines are the same, the versions of their Nodes, and remaining annotations of the
-   * update.
+   * Runs the upgrade. If the process makes `stopAfter` commits, stops it immediately after the last of these, and starts the next process.
+   * Returns the number of commits of the first process, whether the Machines have the same names as before, the versions of their Nodes, and
+   * remaining annotations of the update.
    */
   async function upgrade(stopAfter = Number.POSITIVE_INFINITY): Promise<{ commits: number; result: object }> {
     const base = memoryStores()

@@ -28,7 +28,7 @@ afterEach(async () => {
 
 const demo = { namespace: 'default', name: 'demo' }
 
-/** Returns the kind, name and UID of every object that core must not replace. */
+/** Returns the kind, name and UID of each MachineSet, Machine and control plane, and of each provider object and template of Machines. */
 async function objectIdentities(): Promise<string[]> {
   const kinds = [
     MachineSet,
@@ -47,7 +47,7 @@ async function objectIdentities(): Promise<string[]> {
   return lists.flat().toSorted()
 }
 
-/** Adds version v1beta1, with the schema of v1alpha1, to the CRDs and to their label of contract v1beta2. */
+/** Adds version v1beta1, with the schema of v1alpha1, to the CRDs of the local provider and to their label of contract v1beta2. */
 async function serveSecondVersion(): Promise<void> {
   for (const kind of localKinds as readonly DeclaredKind[]) {
     const key = { name: resourceName(kind) }

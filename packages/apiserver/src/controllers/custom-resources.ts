@@ -81,8 +81,8 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
 
   /**
    * Serves a CRD unless its names conflict with those of another CRD; stops serving a deleted CRD, for which `crd` is undefined. When an
-   * update causes a conflict, a served CRD is still served with its previous spec. `revision` is the revision of the change, and is absent
-   * for CRDs that existed at start.
+   * update causes a conflict, a served CRD is still served with its previous spec, until the server restarts. `revision` is the revision of
+   * the change, and is absent for CRDs that existed at start.
    */
   function serve(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)
@@ -204,12 +204,12 @@ function nameConflict(
     ['KindConflict', kind, taken.kinds],
     ['ListKindConflict', listKind, taken.kinds],
   ]
-  // Upstream: of several conflicts, the last conflict is reported.
+  // As upstream, the last of several conflicts is reported. Upstream lists all short names that conflict, here only the last is listed.
   const conflict = requested.findLast(([, name, names]) => name !== undefined && names.has(name))
   return conflict && { reason: conflict[0], message: `"${conflict[1]}" is already in use` }
 }
 
-/** Returns the requested names; a name that another CRD has is empty or omitted. */
+/** Returns the requested names, for the status. A name that another CRD has is empty or omitted. If it is a short name, all short names are. */
 function acceptableNames(
   names: CustomResourceNames,
   otherCRDs: readonly CustomResourceDefinition[],
@@ -219,7 +219,7 @@ function acceptableNames(
   const ifFree = (name: string | undefined, set: ReadonlySet<string>) => (name && !set.has(name) ? name : '')
   const singular = ifFree(names.singular, taken.resources)
   const listKind = ifFree(names.listKind, taken.kinds)
-  // Upstream: either all short names are accepted or none.
+  // As upstream, the requested short names are accepted together or not at all.
   const { shortNames = [] } = names
   const areFree = shortNames.length > 0 && !shortNames.some((name) => taken.resources.has(name))
   return {

@@ -17,7 +17,7 @@ export function conversionReview(version: string, uid: string, desiredAPIVersion
 /**
  * Returns the converted objects of a response. They are neither checked nor frozen.
  *
- * @throws Error with upstream's text for an invalid response
+ * @throws Error for an invalid response, with upstream's text; for a failed conversion, with the message of the response, if any
  */
 export function convertedObjects(version: string, uid: string, document: unknown): readonly unknown[] {
   const review = isRecord(document) ? document : {}

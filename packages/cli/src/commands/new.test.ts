@@ -234,7 +234,7 @@ describe('capstan new certificate', () => {
     expect((await runToEnd(['new', 'certificate', 'Quota'])).code).toBe(2)
   })
 
-  test('--renew keeps the previous authority in the Secret, but no older one; rejects a missing file and another Secret', async () => {
+  test('--renew keeps the previous authority in the Secret, but no older one; rejects a missing file and the Secret of another extension', async () => {
     const file = join(root, 'renewed.yaml')
     writeFileSync(file, (await runToEnd(['new', 'certificate', 'quota'])).out, { mode: 0o600 })
     const secret = () => manifestsIn(file)[0] as unknown as { data: { [name: string]: string } }

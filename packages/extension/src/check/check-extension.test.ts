@@ -290,9 +290,9 @@ describe('in several processes', () => {
     execFileSync('mkfifo', [pipe])
     const text = `import { openSync, writeSync } from 'node:fs'\nwriteSync(openSync('${pipe}', 'w'), 'x')\nwhile (true) {}\n`
     const interrupted = new AbortController()
-    const checked = checkModule(module(text), { signal: interrupted.signal })
+    const checking = checkModule(module(text), { signal: interrupted.signal })
     await Promise.all([
-      expect(checked).rejects.toThrow('The operation was aborted'),
+      expect(checking).rejects.toThrow('The operation was aborted'),
       // The pipe ends when every process that opened it has ended.
       (async () => {
         let started = 0

@@ -23,7 +23,10 @@ export interface RuleOptions {
   readonly onlyUnchanged?: boolean
 }
 
-/** Error of a failed rule. `detail` is the message of the rule, or its compile or evaluation error, without the field and the value. */
+/**
+ * Error of a rule that fails or cannot be evaluated. `detail` is the text without the field and the value: the message of the failed rule, or
+ * the error of its compilation, evaluation or cost limit.
+ */
 export interface RuleError extends FieldError {
   readonly detail: string
 }
@@ -84,7 +87,7 @@ interface Before {
   readonly old: Old
   /**
    * True when the value is unchanged. A value that cannot be correlated is unchanged when its container is. `run` is called with false for
-   * a value that can be correlated, and then compares the value.
+   * a value that can be correlated, and with ratcheting it then compares the value.
    */
   readonly isUnchanged: boolean
 }

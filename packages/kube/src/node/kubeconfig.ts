@@ -1,6 +1,7 @@
 /**
- * Reads and writes kubeconfig files, and resolves a context to the URL and credentials of its cluster. Supports certificates, tokens and
- * basic authentication; credential plug-ins (`exec`, `auth-provider`), impersonation and proxies are rejected with an error that names them.
+ * Reads kubeconfig files, creates and formats kubeconfigs, and resolves a context to the URL and credentials of its cluster. Supports
+ * certificates, tokens and basic authentication; credential plug-ins (`exec`, `auth-provider`), impersonation and proxies are rejected with
+ * an error that names them.
  * Upstream: k8s.io/client-go/tools/clientcmd, v0.36.
  */
 import { readFile } from 'node:fs/promises'
@@ -47,7 +48,7 @@ export interface KubeconfigUser {
 export interface ClusterAccess {
   /** URL of the server, such as https://127.0.0.1:6443. Its path, if any, is put in front of the path of each request. */
   readonly server: string
-  /** PEM bundle of trusted certificate authorities; default: the authorities of the operating system. */
+  /** PEM bundle of trusted certificate authorities. Default: those of `trustSystem`, which are usually those of the operating system. */
   readonly ca?: string
   /** Name that the server's certificate must have, if it is not the host of `server`. */
   readonly servername?: string
@@ -114,7 +115,7 @@ function yamlLines(value: object): string[] {
   })
 }
 
-/** Formats a scalar as JSON, which is valid YAML. Omits the quotes of text that YAML can read only as a string. */
+/** Formats a scalar as JSON, which is valid YAML. Omits the quotes of simple text, such as names and URLs, that YAML reads as a string. */
 const scalarText = (value: unknown): string =>
   typeof value === 'string' && /^[A-Za-z][\w./+=@-]*(:[\w./+=@-]+)*$/.test(value) && !notStrings.test(value)
     ? value
@@ -230,8 +231,8 @@ const mergeKubeconfigs = (configs: readonly Kubeconfig[]): Kubeconfig => ({
 })
 
 /**
- * Resolves a context to the URL and credentials of its cluster. Reads the certificate and key files that the kubeconfig names, but not the
- * token file.
+ * Resolves a context to the URL and credentials of its cluster. Reads certificates and keys from their files, unless the kubeconfig contains
+ * them, but does not read the token file.
  */
 export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions = {}): Promise<ClusterAccess> {
   const contextName = options.context ?? config['current-context']

@@ -42,8 +42,8 @@ export function uncoveredOfMachine({ current, desired }: MachineRequest, respons
 
 /**
  * Returns the differences that a response does not cover for Machines that would move from one MachineSet to another, as one sentence for
- * each object. Templates of bootstrap configs are compared when both MachineSets have one. The caller ensures that both have one, or
- * neither.
+ * each object. Templates of bootstrap configs are compared when both MachineSets have one. Core calls the hook only if both have one, or
+ * if neither has one.
  *
  * @throws Error when a patch cannot be applied
  */

@@ -15,8 +15,9 @@ import {
 } from '@capstan/kube'
 
 /**
- * Users that delete dependents because their owner or namespace is being deleted: the service accounts of the garbage collector and of the
- * namespace controller, and the user for both when kube-controller-manager runs without `--use-service-account-credentials`.
+ * Users that delete dependents of deleted owners, and objects in namespaces that are being deleted: the service accounts of the garbage
+ * collector and of the namespace controller, and the user for both when kube-controller-manager runs without
+ * `--use-service-account-credentials`.
  */
 const Collectors: readonly string[] = [
   'system:serviceaccount:kube-system:generic-garbage-collector',
