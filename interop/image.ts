@@ -95,7 +95,7 @@ export const imageSuite: Suite = {
 
 /**
  * Builds the image for an architecture that this machine cannot run. Checks the size of the image, the architecture that it names,
- * and the architecture of Node and of the libraries that Node needs.
+ * and the architecture of Node and of the C and C++ libraries that Node needs.
  */
 async function checkOtherArchitecture(
   programs: Programs,
@@ -113,7 +113,7 @@ async function checkOtherArchitecture(
   const libraries = globSync('{lib,usr/lib}/*/{libc.so.6,libstdc++.so.6}', { cwd: image.rootfs })
   const machines = ['usr/local/bin/node', ...libraries].map((file) => elfMachineOf(join(image.rootfs, file)))
   checks.check(
-    `Node and its libraries in the image of ${architecture} are of this architecture`,
+    `Node and the C and C++ libraries in the image of ${architecture} are of this architecture`,
     libraries.length >= 2 && machines.every((machine) => machine === elfMachines[architecture]),
     machines,
   )
@@ -160,10 +160,10 @@ console.log([process.getuid(), refused, /CapEff:\\s*0+$/m.test(read('/proc/self/
   )
   const greedy = await run('greedy', 'const all = []; for (;;) all.push(Buffer.alloc(1 << 20, 1))', 64 << 20)
   checks.check('a container that exceeds its memory limit fails', greedy.ending !== 'ended with code 0', greedy)
-  const versionOf = await ended(
+  const printedVersion = await ended(
     await startContainer(programs, 'version', image, { args: ['--version'], securityContext, memoryLimit: 256 << 20 }),
   )
-  checks.check('capstan --version prints the version', versionOf.text === rootManifest().version, versionOf)
+  checks.check('capstan --version prints the version', printedVersion.text === rootManifest().version, printedVersion)
 }
 
 async function runLifecycle(

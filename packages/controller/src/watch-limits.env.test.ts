@@ -63,7 +63,7 @@ async function startManager(limits: Partial<Pick<ManagerOptions, 'namespace' | '
 const create = (namespace: string, name: string, labels = {}) =>
   client.create(ConfigMap, { metadata: { namespace, name, labels } })
 
-test('a manager of one namespace reconciles only objects of this namespace and cluster-scoped objects', async () => {
+test('a manager of one namespace watches only objects of this namespace and cluster-scoped objects', async () => {
   await create('two', 'before')
   const { manager, reconciled, until } = await startManager({ namespace: 'one' })
   await create('two', 'after')

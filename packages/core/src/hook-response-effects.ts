@@ -25,7 +25,7 @@ export type HookResponseEffects =
       readonly kind: 'rejected'
       /** Error of core, without prefixes such as the name of the patch or ExtensionConfig. */
       readonly error: string
-      /** Problem code of the runtime client; absent when the error comes from another check of core. */
+      /** Problem code of the runtime client; absent when the error comes from a check of core. */
       readonly problem?: HookProblem
     }
   | {

@@ -1,4 +1,7 @@
-/** WATCH: sends the initial objects or the changes after a resourceVersion, then new changes: filtered, in batches, with bookmarks. */
+/**
+ * WATCH: sends the initial objects, the changes after a resourceVersion, or neither; then new changes. Filters them, and sends them in batches,
+ * with bookmarks.
+ */
 import { freeze, type KubeObject, minutes, seconds, StatusError, type WatchEvent } from '@capstan/kube'
 import type { WatchStream } from './engine.ts'
 import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'

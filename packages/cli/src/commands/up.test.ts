@@ -70,7 +70,7 @@ const children = (): string[] =>
   })
 
 describe('capstan up --demo', () => {
-  test('exits with 0 when the cluster is Available; the next start continues with the stored state, and locks the data folder', async () => {
+  test('with --exit-when-ready exits with 0 when the cluster is Available; the next start continues with the stored state, and locks the data folder', async () => {
     const first = await runToEnd(['up', '--demo', '--exit-when-ready', '--data', data, '--port', '0'])
     expect(first.err).toBe('')
     expect(first.code).toBe(0)
@@ -129,7 +129,7 @@ describe('capstan up --demo', () => {
     expect(children()).toEqual([])
   })
 
-  test('exits with 1 and the reason when a required extension is unreachable', async () => {
+  test('with --exit-when-ready exits with 1 and the reason when a required extension is unreachable', async () => {
     const authority = await makeAuthority(systemClock, { commonName: 'gate' })
     const served = await issueCertificate(authority, systemClock, {
       commonName: 'gate',

@@ -72,7 +72,7 @@ const DefaultOperations = ['CREATE', 'UPDATE'] as const
 export interface AdmissionReview {
   readonly request: {
     readonly uid?: string
-    /** An API server always sends one of these operations. Other clients may send none or another text. */
+    /** An API server sends one of these operations, because the webhooks are configured for no others. Other clients may send none or another text. */
     readonly operation: AdmissionContext<KubeObject>['operation']
     readonly userInfo?: RequestingUser
     readonly object?: KubeObject | null

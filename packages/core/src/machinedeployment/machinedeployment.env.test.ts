@@ -18,7 +18,7 @@ const key = { namespace: 'default', name: 'workers' }
 const patch = (body: object) => env.client.patch(MachineDeployment, key, { type: 'merge', body })
 const setVersion = (version: string) => patch({ spec: { template: { spec: { version } } } })
 
-/** Advances the clock until the counts of all sets are stable for 30 seconds. Returns a line with the counts for each change. */
+/** Advances the clock until the counts of all sets are stable for 30 seconds. Returns a line with the counts at the start and after each change. */
 async function countsUntilStable(): Promise<string> {
   const lines: string[] = []
   let stableSeconds = 0

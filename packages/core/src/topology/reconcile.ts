@@ -123,8 +123,8 @@ async function applyTopology(scope: TopologyScope): Promise<void> {
 }
 
 /**
- * Stores the defaulted variables, so that a default that changes later does not change this Cluster. Admission has stored them unless the
- * ClusterClass has changed since the last write of the Cluster. Returns the stored Cluster.
+ * Stores the defaulted variables, so that a default that changes later does not change this Cluster. Usually admission has set them already. It
+ * has not if, for example, the ClusterClass was created or changed after the last write of the Cluster. Returns the stored Cluster.
  */
 async function storeDefaults(scope: TopologyScope, defaulted: Cluster): Promise<Cluster> {
   const { client, cache, signal } = scope.context
@@ -142,9 +142,9 @@ async function storeDefaults(scope: TopologyScope, defaulted: Cluster): Promise<
 }
 
 /**
- * Calls BeforeClusterCreate unless the Cluster's objects were created already, and returns whether they may be created. When a handler has
- * allowed the creation, makes AfterControlPlaneInitialized pending: BeforeClusterCreate is then not called again, even if the process stops
- * before the Cluster has references. Upstream calls it again.
+ * Returns whether the Cluster's objects may be created. Calls BeforeClusterCreate unless the Cluster refers to its objects already, or a handler
+ * has already allowed the creation. When a handler allows the creation, makes AfterControlPlaneInitialized pending: BeforeClusterCreate is then
+ * not called again, even if the process stops before the Cluster has references. Upstream calls it again.
  */
 async function callBeforeClusterCreate(scope: TopologyScope, cluster: Cluster): Promise<boolean> {
   const { name } = AfterControlPlaneInitialized
@@ -223,7 +223,8 @@ async function applyState(
  * Writes the Cluster's references to the infrastructure cluster and, unless applying the control plane has failed, to the control plane.
  * During an upgrade, also writes `step`, usually the version of the control plane, to the annotation upgrade-step: MachineSets and control
  * planes may then create Machines although the control plane does not have the version of the topology yet. Without a runtime client there
- * are no pending hooks; then the Cluster is upgrading if the plan has steps.
+ * are no pending hooks; then the Cluster is upgrading if the plan has steps. Also sets labels and, when a runtime client exists and the Cluster
+ * has no references yet, makes AfterControlPlaneInitialized pending.
  */
 async function writeReferences(
   scope: TopologyScope,

@@ -12,7 +12,7 @@ export interface SummaryOptions<Reason extends string = string> {
   readonly negative?: readonly string[]
   /** Types that may be missing; other missing types count as Unknown. */
   readonly ignoreIfMissing?: readonly string[]
-  /** Conditions that replace the object's conditions of the same types, for another reason or message. The object must have these types. */
+  /** Conditions to use instead of the object's conditions of the same types. The object must have these types. */
   readonly overrides?: readonly NewCondition[]
   readonly reasons?: MergeReasons<Reason>
   /** Replaces the default priority of conditions, which uses `negative`. */
@@ -22,7 +22,8 @@ export interface SummaryOptions<Reason extends string = string> {
 }
 
 /**
- * Summarizes several conditions of one object: False when any is an issue, else Unknown when any is Unknown or missing, else True.
+ * Summarizes several conditions of one object: False when any is an issue, else Unknown when any is Unknown, else True. Missing conditions count
+ * as Unknown, except those of `ignoreIfMissing`.
  *
  * @throws Error when `of` contains the target, when no condition is left to summarize, or when the source lacks an overridden type
  *
@@ -55,7 +56,7 @@ export function summary<Reason extends string>(
 
 const text = ({ message, reason = '' }: ReportedCondition): string => (message ? nested(message) : ` ${reason}`)
 
-/** Returns the conditions to merge, in order of relevance. Missing conditions are Unknown. */
+/** Returns the conditions to merge, in order of relevance. Missing conditions are Unknown, or left out if they are in `ignoreIfMissing`. */
 function conditionsToMerge(
   source: ConditionSource,
   target: string,

@@ -58,7 +58,10 @@ const webhook = {
     .optional()
     .doc('Operations and resources for which the webhook is called.'),
   failurePolicy: s.string().optional().doc('Handling of failed webhook calls: Fail or Ignore.'),
-  matchPolicy: s.string().optional().doc('Whether rules also match other versions of a resource: Equivalent or Exact.'),
+  matchPolicy: s
+    .string()
+    .optional()
+    .doc('Whether rules also match a resource in other API groups and versions: Equivalent or Exact.'),
   namespaceSelector: labelSelector.optional(),
   objectSelector: labelSelector.optional(),
   sideEffects: s.string().optional(),

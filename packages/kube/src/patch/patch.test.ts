@@ -67,7 +67,7 @@ describe('JSON patch', () => {
     [
       'an index out of range',
       { op: 'remove', path: '/spec/args/9' },
-      'operation 0 ("remove" "/spec/args/9"): "9" is no index of a list of 2',
+      'operation 0 ("remove" "/spec/args/9"): "9" is not an index of a list of length 2',
     ],
     ['an unknown operation', { op: 'bogus', path: '/spec' }, 'operation 0 ("bogus" "/spec"): the operation is unknown'],
     ['a missing parent', { op: 'add', path: '/nope/x', value: 1 }, 'operation 0 ("add" "/nope/x"): there is nothing at "nope"'],

@@ -175,7 +175,10 @@ const scaleColumns: readonly TableColumn[] = [
 
 const isTime = (text: string): boolean => formatCheck('date-time')!(text)
 
-/** Converts a value to a cell of the column type; null for a missing value and, unless the type is string, for a value of another type. */
+/**
+ * Converts a value to a cell of the column type. Returns null for a missing value and, unless the column type is string, for a value of another
+ * JSON type.
+ */
 function cellOf(type: Column['type'], value: unknown, now: number): Cell {
   if (value === undefined || value === null) return null
   switch (type) {
@@ -197,6 +200,6 @@ function cellOf(type: Column['type'], value: unknown, now: number): Cell {
   }
 }
 
-/** Truncates a number to an integer. As upstream, a number outside of int64 becomes the lowest int64. */
+/** Truncates a number to an integer. As upstream on amd64, a number outside of int64 becomes the lowest int64. */
 const int64 = (value: number | bigint): number | bigint =>
   typeof value === 'bigint' ? value : Math.abs(value) < 2 ** 63 ? Math.trunc(value) : -(2n ** 63n)

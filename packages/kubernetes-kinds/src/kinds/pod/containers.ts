@@ -125,7 +125,10 @@ export function* validateEphemeralContainers(field: string, pod: PodContext): Wo
   return errors
 }
 
-/** Rejects an image name with leading or trailing whitespace. This applies to pods, but not to pod templates. */
+/**
+ * Rejects an image name with leading or trailing whitespace. In pod templates, it applies only to ephemeral containers, which templates may not
+ * have anyway.
+ */
 export const imageWhitespaceErrors = (valuePath: string, image = ''): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${valuePath}.image`, image, 'must not have leading or trailing whitespace')]
 

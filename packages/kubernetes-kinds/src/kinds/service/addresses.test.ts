@@ -102,7 +102,7 @@ describe('node ports', () => {
     expect(requested.ports!.map(({ nodePort }) => nodePort)).toEqual([30003, 30003])
   })
 
-  test('are released when the type of the Service changes, and can be exhausted', async () => {
+  test('are released when the Service becomes a ClusterIP Service, and can be exhausted', async () => {
     const { create, change, rejected } = await cluster(undefined, '30000-30000')
     await create('a', { type: 'NodePort' })
     expect(await rejected('b', { type: 'LoadBalancer' })).toBe(
