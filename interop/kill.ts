@@ -1,8 +1,8 @@
 /**
- * Kills processes with SIGKILL while they write, repeatedly on the same data folders: up to 500 processes that write to the store
- * without a server, and twelve times `capstan apiserver` while it handles up to 16 writes at a time over HTTPS. After each restart,
- * every acknowledged write must be present, resourceVersion must not have decreased, and a watch from an earlier resourceVersion
- * must deliver the later changes, or fail with 410.
+ * Kills processes with SIGKILL, repeatedly on the same data folders: by default up to 500 processes that write to the store without
+ * a server, some of them while they start, and twelve times `capstan apiserver` while it handles up to 16 writes at a time over HTTPS.
+ * After each restart, every acknowledged write must be present, resourceVersion must not have decreased, and a watch from an earlier
+ * resourceVersion must deliver the later changes, or fail with 410.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -209,7 +209,7 @@ async function checkStoredState(client: Client, received: ReceivedState, checks:
   await checkResume(client, received, items, revision, checks)
 }
 
-/** Checks that a watch from the last received revision delivers the newer objects of the list, or fails with 410. */
+/** Checks that a watch from `watchedRevision` delivers the newer objects of the list, or fails with 410. */
 async function checkResume(
   client: Client,
   received: ReceivedState,

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { relativeTo, sectionsOf, siteLink, siteProblems, urlOf } from './site.ts'
 
-const files = ['README.md', 'CONTRIBUTING.md', 'docs/guides/a.md', 'docs/adr/0001-x.md', 'packages/kube/README.md']
+const files = ['CONTRIBUTING.md', 'README.md', 'docs/guides/a.md', 'docs/adr/0001-x.md', 'packages/kube/README.md']
 const sections = sectionsOf(files, (file) => `# Title of \`${file}\`\n\nText.`)
 const pages = new Map(sections.flatMap(({ pages }) => pages.map((page) => [page.file, page] as const)))
 
 test('urlOf returns the path of a file with the ending .html, and for README.md index.html of its folder', () =>
   expect(files.map(urlOf)).toEqual([
-    '/index.html',
     '/CONTRIBUTING.html',
+    '/index.html',
     '/docs/guides/a.html',
     '/docs/adr/0001-x.html',
     '/packages/kube/index.html',

@@ -25,7 +25,7 @@ interface LockedPackage {
   readonly dependencies?: Readonly<Record<string, string>>
 }
 
-/** Writes the context to `folder`, which is emptied first. @throws Error if Node for an architecture is not available */
+/** Writes the context to `folder`, which is emptied first. @throws Error, for example if Node for an architecture is not available */
 export async function imageContext(folder: string, platforms: readonly Architecture[]): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
   const lock = readLock()
@@ -67,8 +67,8 @@ function resolvePackage(lock: Lock, name: string, from: string): string {
 }
 
 /**
- * Downloads Node for the architectures of images to npm's cache, so that `imageContext` needs no network. Node for the architecture of this
- * machine is in node_modules.
+ * Downloads Node for the architectures of images to npm's cache, so that `imageContext` needs no network. Skips Node that is installed in
+ * node_modules: on Linux, that for the architecture of this machine.
  */
 export function downloadNode(platforms: readonly Architecture[]): void {
   const lock = readLock()

@@ -72,7 +72,7 @@ const defaultTimeouts: Timeouts = { handshake: seconds(10), headers: seconds(32)
 /** Upstream: http.DefaultMaxHeaderBytes. */
 const MaxHeaderBytes = 1024 * 1024
 const MaxConnections = 10_000
-/** Budget for the bodies of all requests together; the limit for one request is 3 MiB. */
+/** Budget in bytes for the bodies of all requests together, except those of superusers; the limit for one request is 3 MiB. */
 const MaxBodyBytes = 256 * 1024 * 1024
 
 /** Interval of HTTP/2 pings. The connection is closed if the response to a ping takes longer. */
@@ -232,7 +232,7 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, ti
   const connection = connections.of(req)
   if (!connection) {
     res.writeHead(421, { 'content-type': 'text/plain; charset=utf-8' })
-    res.end('421 the API server of this connection has been removed\n')
+    res.end('421 the API server of this connection has been removed or replaced\n')
     return
   }
   const { endpoint, certificate } = connection

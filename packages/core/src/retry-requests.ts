@@ -13,8 +13,8 @@ export const retryRequestOf = (cluster: Cluster | undefined): string | undefined
   cluster?.metadata.annotations?.[RetryHooksAnnotation]
 
 /**
- * Counts the requests of each Cluster. Counts are kept in memory only, like the responses that a request invalidates: a new process has no
- * cached responses, and always calls the hooks.
+ * Counts the requests of each Cluster, for the controllers of Machines and MachineDeployments. Counts are kept in memory only, like the
+ * responses that these controllers cache: a new process has no cached responses, and calls the hooks in any case.
  */
 export class RetryRequests {
   /** By uid of the Cluster. */

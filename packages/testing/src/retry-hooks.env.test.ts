@@ -114,8 +114,8 @@ test('a paused Cluster keeps the request until it is unpaused', async () => {
 describe('if the process is killed', () => {
   /**
    * Blocks a Cluster by a hook and requests a retry. Kills the process during the call or after `commitsUntilStop` commits (counted from that
-   * of the request), and starts the next process. Returns the numbers of calls before and after this start, the annotation, and the number of
-   * hooks that block the Cluster at the end.
+   * of the request), and starts the next process. Returns the number of calls between the request and this start, the number of calls after
+   * it, and, at the end, the annotation and the number of hooks that block the Cluster.
    */
   async function killAndRestart(hook: string, commitsUntilStop: number | 'in the call') {
     const { script, calls, onCall } = blocking(hook)

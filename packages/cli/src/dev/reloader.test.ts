@@ -101,7 +101,7 @@ const textOf = (reload: Reload): string => {
 }
 
 describe('a change of files', () => {
-  test('is loaded 40 ms after the last save of a file', async () => {
+  test('is loaded 40 ms after the save', async () => {
     const { reloader, loads, reloads, advance, call } = setUp()
     reloader.start()
     await loads[0]!.succeeds('old')
@@ -116,7 +116,7 @@ describe('a change of files', () => {
     expect(await call()).toBe('new')
   })
 
-  test('in several saves causes one load', () => {
+  test('in several saves causes one load, 40 ms after the last save', () => {
     const { reloader, loads, advance } = setUp()
     for (let step = 0; step < 5; step++) {
       reloader.changed()
@@ -205,7 +205,7 @@ describe('a module that does not load', () => {
     expect(await call()).toBe('fixed')
   })
 
-  test('at the start is loaded again when it is saved', async () => {
+  test('is loaded again only after a save, even if no extension is running', async () => {
     const { reloader, loads, reloads, advance } = setUp()
     reloader.start()
     await loads[0]!.fails('no')

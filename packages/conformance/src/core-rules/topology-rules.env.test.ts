@@ -54,7 +54,7 @@ async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
   const clock = new VirtualClock()
   const runtime = scriptedRuntime({})
   dryRuns = []
-  const stored = new Map<string, unknown>()
+  const appliedSpecs = new Map<string, string>()
   return coreEnv({
     contract,
     clock,
@@ -71,11 +71,11 @@ async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
         if (isAnnotatedDryRun(request)) dryRuns.push(request)
         const key = `${request.plural}/${request.name}`
         const spec = JSON.stringify((request.body as UnknownObject)['spec'])
-        if (stored.has(key) && stored.get(key) !== spec && !isAnnotatedDryRun(request)) {
+        if (appliedSpecs.has(key) && appliedSpecs.get(key) !== spec && !isAnnotatedDryRun(request)) {
           throw new StatusError('Invalid', 'spec.template.spec is immutable')
         }
         const response = await transport.send(request, signal)
-        if (request.options?.dryRun !== true) stored.set(key, spec)
+        if (request.options?.dryRun !== true) appliedSpecs.set(key, spec)
         return response
       }),
   })

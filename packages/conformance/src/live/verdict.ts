@@ -44,7 +44,7 @@ export const nameOf = (object: KubeObject): string => `${object.kind} ${keyText(
 const maxLength = 200
 
 /**
- * Formats a string as it is, `undefined` as `nothing`, and another value as JSON. Shortens the text to `maxLength` characters, and then
+ * Formats a string as it is, `undefined` as `nothing`, and another value as JSON. Shortens a longer text to `maxLength` characters, and then
  * appends its full length.
  */
 export function formatValue(value: unknown): string {
@@ -53,7 +53,7 @@ export function formatValue(value: unknown): string {
   return text.length > maxLength ? `${text.slice(0, maxLength)}… (${text.length} characters)` : text
 }
 
-/** Returns the verdict of a result for a rule of this level. A result without observations is not testable. */
+/** Returns the verdict of a result for a rule of this level. An empty list of observations is `not testable here`. */
 export function verdictOf(result: LiveResult, level: Level): Verdict {
   if ('notApplicable' in result) return 'not applicable'
   if ('notTestable' in result || result.length === 0) return 'not testable here'

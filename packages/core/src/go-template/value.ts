@@ -1,6 +1,6 @@
 /**
- * Values of a template. JSON data has Go's types: a JavaScript number is a float64, as encoding/json decodes it; an int is a bigint and
- * comes only from constants, functions and `range`. `null` is a nil in a map or list, `undefined` means no value.
+ * Values of a template. JSON data has Go's types: a JavaScript number is a float64, as encoding/json decodes it. An int is a bigint, which
+ * JSON data does not contain. `null` is a nil, for example in a map or list; `undefined` means no value, for example of a missing key.
  */
 export type Value = string | number | bigint | boolean | null | undefined | Value[] | { [key: string]: Value } | GoStruct
 
@@ -86,7 +86,10 @@ export function truth(value: Value): boolean {
 
 export const byteLength = (text: string): number => Buffer.byteLength(text)
 
-/** Returns the bytes from offset `from` to before offset `to`, as Go's `text[from:to]`. An offset beyond the end counts as the end. */
+/**
+ * Returns the text from the byte offset `from` to before the byte offset `to`, as Go's `text[from:to]`, with two differences: an offset
+ * beyond the end counts as the end, and bytes that are only part of a character become U+FFFD.
+ */
 export function byteSlice(text: string, from: number, to = Number.POSITIVE_INFINITY): string {
   const bytes = Buffer.from(text)
   return bytes.subarray(from, Math.min(to, bytes.length)).toString()

@@ -259,7 +259,7 @@ test('a Machine keeps conditions that a control plane writes during a reconcile'
   expect(conditionText(machine, 'UpToDate')).toBe('True UpToDate')
 })
 
-test('the condition NodeHealthy of a Machine becomes Unknown after its workload cluster was unreachable for five minutes', async () => {
+test('the condition NodeHealthy of a Machine becomes Unknown after its workload cluster was unreachable for five minutes, until the cluster is reachable again', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')

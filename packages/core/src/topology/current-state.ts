@@ -67,7 +67,8 @@ export interface CurrentMachinePool {
 
 /**
  * Reads the existing objects of the Cluster's topology.
- * @throws Error when the objects are inconsistent, for example when a referenced object does not exist or does not belong to a topology
+ * @throws Error when an object cannot be read, or the objects are inconsistent, for example when a referenced object does not belong to a
+ * topology
  */
 export async function observeCurrentState(
   cluster: Cluster,
@@ -225,7 +226,7 @@ async function observeMachineDeployment(
  * Whether Machines of the MachineDeployment, or their kubelets, have another version than its template. A kubelet that reports no version is
  * ignored.
  * Upstream: internal/topology/check/upgrade.go, v1.14.
- * @throws Error when a Machine has no version
+ * @throws Error when a Machine has no version, unless an earlier Machine has another version
  */
 export async function isUpgradingMachines({ metadata, spec }: MachineDeployment, reader: Reader): Promise<boolean> {
   const { version } = spec.template.spec
@@ -270,7 +271,7 @@ const ofWorkers = (part: 'Bootstrap' | 'Infrastructure', workers: MachineDeploym
   problem: `${describe(workers)} ${part} reference could not be retrieved`,
 })
 
-/** Reads an object that must belong to the topology. */
+/** Reads a referenced object. @throws Error when it cannot be read, or lacks the label of objects that belong to a topology */
 async function observeOwned(
   ref: ContractRef,
   kindOfClass: ExternalKind | undefined,

@@ -6,7 +6,7 @@ import { mergedVariables, Variables } from './variables.ts'
 
 /** Selects the templates of a rule. Templates must match all members that are set; without members, all templates match. */
 export interface TemplateSelector<T extends KubeObject = UnknownObject> {
-  /** Kind and version of the template. The rule receives the template with this type, validated against the kind's schema. */
+  /** Kind and version of the template. The rule receives the template with this type, validated against the kind's schema if it has one. */
   readonly type?: Kind<T>
   readonly apiVersion?: string
   readonly kind?: string
@@ -106,7 +106,7 @@ function nameOf({ object, holderReference: { kind, fieldPath } }: RequestItem, v
   return `${object.kind} of ${kind}${topologyName && ` ${topologyName}`} (${fieldPath})`
 }
 
-/** Members of the variable `builtin` that describe a holder, by the kind of the holder. */
+/** Members of the variable `builtin` that contain the holder's name in the topology, by the kind of the holder. */
 const builtinNames: ReadonlyMap<string, string> = new Map([
   ['MachineDeployment', 'machineDeployment'],
   ['MachinePool', 'machinePool'],

@@ -23,7 +23,7 @@ const path = hookPath(BeforeClusterCreate, 'gate')
 const post = (target: string, body: string) => serve(new Request(`https://x${target}`, { method: 'POST', body }))
 const responseTo = async (body: string): Promise<unknown> => (await post(path, body)).json()
 
-it('returns a discovery response that lists the handlers in declaration order', async () => {
+it('the server returns a discovery response that lists the handlers in declaration order', async () => {
   expect(await (await post(hookPath(Discovery), '{}')).json()).toEqual({
     apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
     kind: 'DiscoveryResponse',
@@ -48,13 +48,16 @@ describe('a handler', () => {
     ['proceeds', {}, { status: 'Success', retryAfterSeconds: 0 }],
     ['blocks', { wait: '30' }, { status: 'Success', retryAfterSeconds: 30, message: 'quota for demo' }],
     ['fails', { mood: 'bad' }, { status: 'Failure', message: 'not today', retryAfterSeconds: 0 }],
-  ])('that %s causes a response with status, retryAfterSeconds and, if it has one, its message', async (_, settings, answer) => {
-    expect(await callHook(extension, BeforeClusterCreate, { cluster, settings })).toEqual({
-      apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
-      kind: 'BeforeClusterCreateResponse',
-      ...answer,
-    })
-  })
+  ])(
+    'that %s in a blocking hook responds with status, retryAfterSeconds and the message, if there is one',
+    async (_, settings, answer) => {
+      expect(await callHook(extension, BeforeClusterCreate, { cluster, settings })).toEqual({
+        apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
+        kind: 'BeforeClusterCreateResponse',
+        ...answer,
+      })
+    },
+  )
 
   it('of a non-blocking hook responds without retryAfterSeconds', async () => {
     const { status, message, ...otherFields } = await callHook(extension, AfterControlPlaneInitialized, { cluster })
@@ -143,8 +146,12 @@ describe('defineExtension rejects', () => {
     ['a name that is not a DNS label', [handler('My.Handler')], 'handler name My.Handler is not valid'],
     ['a timeout over 30 seconds', [handler('a', { timeoutSeconds: 31 })], 'handler a timeoutSeconds 31 must be between 0 and 30'],
     ['a negative timeout', [handler('a', { timeoutSeconds: -1 })], 'handler a timeoutSeconds -1 must be between 0 and 30'],
-    ['no name', [handler(undefined as never)], 'handler name undefined is not valid: must be a string'],
-    ['no function', [on(BeforeClusterCreate, { name: 'a' }, undefined as never)], 'handler a must be a function'],
+    ['a handler without a name', [handler(undefined as never)], 'handler name undefined is not valid: must be a string'],
+    [
+      'a handler without a function',
+      [on(BeforeClusterCreate, { name: 'a' }, undefined as never)],
+      'handler a must be a function',
+    ],
     [
       'an unknown failure policy',
       [handler('a', { failurePolicy: 'ignore' })],

@@ -33,7 +33,7 @@ export type Managers = ReadonlyMap<string, Owned>
 
 /** Properties of the versions of a kind. */
 export interface Versions {
-  /** Converts an object to another version; returns `undefined` for a version that does not exist. */
+  /** Converts an object to another version. For a version that does not exist, returns `undefined` or throws an error. */
   convert(object: Typed, apiVersion: string): Typed | undefined
   /** Fields of a version that are excluded from managedFields. */
   ignored(apiVersion: string): FieldSet | undefined
@@ -72,8 +72,8 @@ export function conflictsText(conflicts: readonly FieldConflict[], managerText: 
 }
 
 /**
- * Returns the owners after `manager` has changed `live` to `next`: the manager also owns the changed and added fields, all other managers
- * lose these fields, and no manager owns removed fields.
+ * Returns the owners after `manager` has changed `live` to `next`: the manager also owns the changed and added fields, except ignored
+ * fields; all other managers lose these fields, and no manager owns removed fields.
  */
 export function* ownersAfterUpdate(
   live: Typed,
@@ -124,7 +124,7 @@ export function* applyConfig(
 const withoutIgnored = (fields: FieldSet, ignored: FieldSet | undefined): FieldSet =>
   ignored === undefined ? fields : recursiveDifference(fields, ignored)
 
-/** Adapts the sets of all managers to the current schemas. Omits managers whose version does not exist. */
+/** Adapts the sets of all managers to the current schemas. Omits managers for whose version `convert` returns `undefined`. */
 function adaptManagers(live: Typed, managers: Managers, versions: Versions): Managers {
   const adapted = new Map<string, Owned>()
   for (const [manager, owned] of managers) {

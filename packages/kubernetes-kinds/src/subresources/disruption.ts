@@ -8,7 +8,7 @@ import type { Condition, Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } f
 /** Limit of evictions in a status that the controller has not confirmed. Beyond this limit, further evictions are rejected. */
 const MaxDisruptedPods = 2000
 
-/** Reports whether a budget limits the eviction of a pod: not if the pod is being deleted, has finished or has not started. */
+/** Reports whether a budget may limit the eviction of a pod: not if the pod is being deleted, has finished or has not started. */
 export const needsBudget = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp === undefined && !['Succeeded', 'Failed', 'Pending'].includes(status.phase ?? '')
 

@@ -55,9 +55,9 @@ export interface ObservedMachine extends PlannedMachine {
 export interface RemediationFacts {
   readonly machines: readonly ObservedMachine[]
   readonly initialized: boolean
-  /** Whether a Machine was deleted and its replacement is not created yet. */
+  /** Whether an unhealthy Machine was deleted and its replacement is not created yet. */
   readonly inProgress: boolean
-  /** Version to which the topology of the Cluster upgrades the control plane next; `undefined` when the control plane has this version. */
+  /** Version to which the topology of the Cluster upgrades the control plane next; `undefined` if no such upgrade is pending. */
   readonly pendingVersion?: string | undefined
   /** `spec.remediation` of the control plane. */
   readonly limits: NonNullable<LocalControlPlane['spec']['remediation']>
@@ -77,7 +77,7 @@ export type Remediation =
     }
   | { readonly kind: 'delete'; readonly machine: string; readonly record: RemediationRecord }
 
-/** Returns the next remediation, or why it must wait, with upstream's texts. */
+/** Returns the next remediation, or why it must wait. The texts are upstream's, but name LocalControlPlane. */
 export function planRemediation(facts: RemediationFacts): Remediation {
   const { machines, initialized, inProgress, pendingVersion } = facts
   const [first] = machines.filter((machine) => machine.remediationRequested).sort(byRemediationOrder)

@@ -31,7 +31,7 @@ type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 /**
  * Runs mutating admission: plugins, in-process admission, and webhooks last. managedFields were updated before, so fields that admission adds
  * get no field manager.
- * @returns the draft to continue with: another object when a webhook patched it
+ * @returns the draft to continue with: a new object when a webhook changed the object without a view, otherwise `object`
  */
 export async function mutate(
   server: ServerContext,
@@ -84,7 +84,7 @@ export async function validate(
   const errors: FieldError[] = [...metadataProblems, ...(old ? metadataProblems : []), ...schemaProblems, ...strategyProblems]
   const strategyPause = pauseIfDue(clock)
   if (strategyPause) await strategyPause
-  // Upstream sends warnings about ratcheted errors (errors in unchanged parts) also when it rejects the update for other errors.
+  // Ratcheted errors are errors of CEL rules in unchanged parts. Upstream sends them as warnings also when other rules reject the update.
   const ratcheted = old && !info.builtin ? await inPieces(clock, info.structural.ratchetedErrors(object, old)) : []
   const ratchetedWarnings = ratcheted.map(({ field, text }) => `${field}: ${text}`)
   if (errors.length > 0) {
@@ -99,7 +99,10 @@ export async function validate(
   await validateWebhooks(server, context, operation, object, old, view)
 }
 
-/** Removes `status.` from messages about the status subresource of a custom resource: upstream validates only the status itself. */
+/**
+ * Removes `status.` from messages such as `status.phase in body must be of type string`, in a write of the status subresource of a custom
+ * resource: upstream validates only the status by the schema.
+ */
 const withPathInStatus =
   ({ info, request }: RequestContext) =>
   (error: FieldError): FieldError =>
@@ -192,8 +195,8 @@ const pluginWrite = (
 })
 
 /**
- * Requires for a new object that its namespace exists and is not being deleted. Upstream: NamespaceLifecycle. @throws StatusError NotFound
- * or Forbidden
+ * Requires for a new object that its namespace exists and is not being deleted. Does nothing if the admission plugin NamespaceLifecycle is
+ * disabled. @throws StatusError NotFound or Forbidden
  */
 export function requireNamespace({ store, enabled }: ServerContext, info: ResourceInfo, object: KubeObject): void {
   const { namespace, name } = object.metadata
