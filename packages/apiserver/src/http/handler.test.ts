@@ -362,6 +362,7 @@ test.each([
   ['application/json', '{"metadata":{"name":"a","__proto__":{"finalizers":["x"]}}}', 400, /"__proto__" is not allowed/],
   ['application/json', '{"metadata":{"name":"a","\\u005f_proto__":{"finalizers":["x"]}}}', 400, /"__proto__" is not allowed/],
   ['application/yaml', 'metadata: {"\\x5f_proto__": {a: b}}', 400, /"__proto__" is not allowed/],
+  ['application/yaml', 'metadata: {? "__pro\\\n  to__" : {a: b}}', 400, /"__proto__" is not allowed/],
   ['application/json', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`, 400, /exceeded max depth/],
 ])('an invalid body of type %s is rejected with a Status', async (type, body, code, message) => {
   const { send } = await start()

@@ -58,6 +58,12 @@ test.each([
     'kind: W\napiVersion: e.com/v1\na: .inf',
     'json: cannot unmarshal number .inf',
   ],
+  ['an object with an infinite number 1.e400', 'kind: W\napiVersion: e.com/v1\na: 1.e400', 'json: cannot unmarshal number'],
+  [
+    'an object with an infinite hexadecimal number',
+    `kind: W\napiVersion: e.com/v1\na: 0x${'f'.repeat(300)}`,
+    'json: cannot unmarshal number',
+  ],
 ])('a YAML body is rejected when it is %s', async (_, text, problem) => {
   expect(await outcomeOf(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toEqual(unrecognized(problem))
 })

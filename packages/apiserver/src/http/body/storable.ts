@@ -20,18 +20,18 @@ export function rejectUnstorable(value: unknown, text: string, reject: (error: s
   return value
 }
 
-/** Matches texts that may contain the key `__proto__`, also with escaped characters. */
-const mayBeProto = /__proto__|\\[uUx]/
+/** Matches texts that may contain the key `__proto__`, also with escaped characters or an escaped line break. */
+const mayBeProto = /__proto__|\\[uUx\r\n]/
 
 /**
  * Reports whether a text may contain a number that is infinite or NaN as a double. Each test is cheap for a text without such
  * numbers.
  */
 const mayBeInfinite = (text: string): boolean =>
-  /\d[eE]\+?\d{3}/.test(text) || hasDigits(text, 200) || /\.(?:inf|nan)/i.test(text)
+  /[\d._][eE]\+?\d{3}/.test(text) || hasDigits(text, 200) || /\.(?:inf|nan)/i.test(text)
 
 /**
- * Reports whether the text contains `count` digits in sequence. Looks only around every `count`-th character, because any such sequence
+ * Reports whether the text contains `count` characters of decimal or hexadecimal numbers in sequence. Looks only around every `count`-th character, because any such sequence
  * contains one of these characters.
  */
 function hasDigits(text: string, count: number): boolean {
@@ -44,7 +44,9 @@ function hasDigits(text: string, count: number): boolean {
   return false
 }
 
-const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+/** Reports whether a character is a hexadecimal digit, or an underscore, which YAML allows between digits. */
+const isDigit = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66) || code === 0x5f
 
 const numbers = /[-+]?(?:\.(?:inf|nan)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/gi
 
