@@ -143,7 +143,7 @@ async function testController(checks: Checks, user: ExternalUser, tools: Tools):
   checks.check('a controller compiles under NodeNext and strict without skipLibCheck', compiled.code === 0, compiled.text)
   for (const [name, node] of [
     ['this Node', process.execPath],
-    [`the oldest Node that Capstan's libraries support (${oldestNode()})`, tools.oldestNode],
+    [`the oldest Node that Capstan's libraries support (${oldestNode()})`, tools.oldestNodePath],
   ] as const) {
     const { code, text } = await user.try(node, ['--test', 'dist/greeter.test.js'], { cwd: folder })
     checks.check(`the test of the controller on a virtual clock passes on ${name}`, code === 0 && /pass 1\b/.test(text), text)

@@ -242,24 +242,24 @@ func (c *eventCounts) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: count(&c.added), DeleteFunc: count(&c.deleted)}
 }
 
-// checkAdded returns an error unless each object with the prefix has one add event of each informer.
+// checkAdded returns an error unless each object with the prefix has as many add events as there are informers.
 func (c *eventCounts) checkAdded(informers, objects int, prefix string) error {
 	c.Lock()
 	defer c.Unlock()
 	for i := range objects {
 		if name := prefix + numbered(i); c.added[name] != informers {
-			return fmt.Errorf("%d of %d informers have reported %s as added", c.added[name], informers, name)
+			return fmt.Errorf("%s has %d add events, expected %d", name, c.added[name], informers)
 		}
 	}
 	return nil
 }
 
-// checkDeleted returns an error unless the object has one delete event of each informer.
+// checkDeleted returns an error unless the object has as many delete events as there are informers.
 func (c *eventCounts) checkDeleted(informers int, name string) error {
 	c.Lock()
 	defer c.Unlock()
 	if c.deleted[name] != informers {
-		return fmt.Errorf("%d of %d informers have reported %s as deleted", c.deleted[name], informers, name)
+		return fmt.Errorf("%s has %d delete events, expected %d", name, c.deleted[name], informers)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ export interface Tools {
   /** Folder with the commands of the packages. */
   readonly bin: string
   /** Path of the executable of the oldest Node that Capstan's libraries support. */
-  readonly oldestNode: string
+  readonly oldestNodePath: string
   /** Version of TypeScript in the checkout. */
   readonly typescript: string
 }
@@ -38,8 +38,8 @@ export const oldestNode = (): string => {
 
 /**
  * Installs the npm packages that only the suites with a registry need: those of `interop/packages/tools.json`, and the oldest supported
- * Node. They are installed in the cache of tools, once per machine, and not in the checkout, because they depend on four times as many
- * packages as the checkout does.
+ * Node. They are installed in the cache of tools, once per machine until their versions change, and not in the checkout, because they depend
+ * on about as many packages as the checkout does.
  */
 export async function installTools(): Promise<Tools> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -74,7 +74,7 @@ export async function installTools(): Promise<Tools> {
   return {
     folder,
     bin: join(folder, 'node_modules/.bin'),
-    oldestNode: join(folder, `node_modules/node-${platform}-${process.arch}/bin/node`),
+    oldestNodePath: join(folder, `node_modules/node-${platform}-${process.arch}/bin/node`),
     typescript: devDependencies.typescript,
   }
 }

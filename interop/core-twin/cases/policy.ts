@@ -22,7 +22,7 @@ export interface DeniedRequests {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   /** CEL expression of the policy. Requests are rejected when it is false. Default: all requests are rejected. */
   readonly accepted?: string
-  /** The only namespace in which requests are rejected. Default: all namespaces, and cluster-scoped objects. */
+  /** For a namespaced resource: the only namespace in which requests are rejected. Default: all namespaces. */
   readonly namespace?: string
 }
 

@@ -15,7 +15,7 @@ export const manifest = (name: string, value = 'x'): string =>
 
 const labels = { addons: 'yes' }
 
-/** Creates a Cluster that the ClusterResourceSets of `resourceSet` select, and its workload API server. */
+/** Creates a Cluster that the ClusterResourceSets of `resourceSet` select by default, and its workload API server. */
 export async function createLabelledCluster(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))

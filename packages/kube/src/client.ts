@@ -46,22 +46,28 @@ export interface ApiRequest {
   readonly name?: string
   readonly subresource?: string
   readonly options?: RequestOptions
-  /** The object to create or update, the patch, or DeleteOptions. The transport never changes the body, and copies the parts that it keeps. */
+  /**
+   * The object to create or update, the patch, or DeleteOptions. The transport never changes the body. It copies the parts that it keeps,
+   * except frozen parts.
+   */
   readonly body?: unknown
-  /** Duplicate keys in the text of the body, as field validation reports them. The parsed body no longer contains the duplicates. */
+  /**
+   * Messages of field validation about duplicate fields in the text of the body and, for a JSON patch, also about unknown members of its
+   * operations. The parsed body no longer contains the duplicates.
+   */
   readonly duplicates?: readonly string[]
   /**
-   * Only for a body with duplicate fields: the paths of all fields in the order of the text. A duplicate field is listed each time it
+   * Only for a JSON body with duplicate fields: the paths of all fields in the order of the text. A duplicate field is listed each time it
    * occurs.
    */
   readonly fieldPaths?: readonly string[]
   readonly patchType?: PatchType
-  /** The caller of a list needs only the metadata of items, so a remote server sends only metadata. */
+  /** The caller of a list needs only the metadata of items, so the transport of `kube/node` requests only metadata. */
   readonly metadataOnly?: true
   /**
    * Called immediately before the request is sent, also when the transport sends it again. If it throws, the request is not sent and rejects
-   * with that error. With this function a manager makes sure that it is still the leader: a transport may let requests wait, for example for
-   * a connection.
+   * with that error. Not every transport calls it for watches. With this function a manager makes sure that it is still the leader: a transport
+   * may let requests wait, for example for a connection.
    */
   readonly beforeSend?: () => void
 }
@@ -73,7 +79,8 @@ export interface WatchEvent<T extends KubeObject = KubeObject> {
 
 /**
  * Sends requests to one API server. Rejected requests and failed connections, also those of watches, throw a StatusError. An error of
- * `beforeSend` is thrown unchanged, and an aborted request rejects with the reason of its signal.
+ * `beforeSend` is thrown unchanged. `send` rejects with the reason of its signal if the signal aborts before the request is sent or, over
+ * HTTPS, before the response is complete.
  */
 export interface Transport {
   send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
@@ -159,14 +166,14 @@ export interface Reader {
 /**
  * The verbs of the Kubernetes API. Returned objects are frozen and may be shared: take a `draft` before changing one.
  *
- * @throws StatusError for each request that the server rejects, and for transport failures (ServiceUnavailable, Timeout)
+ * @throws StatusError for each request that the server rejects, and for transport failures, such as ServiceUnavailable and Timeout
  */
 export interface Client extends Reader {
   watch<T extends KubeObject>(kind: Kind<T>, options: WatchOptions): Promise<AsyncIterable<WatchEvent<T>>>
   create<T extends KubeObject>(kind: Kind<T>, object: Input<T>, options?: WriteOptions): Promise<T>
   update<T extends KubeObject>(kind: Kind<T>, object: T, options?: WriteOptions): Promise<T>
   patch<T extends KubeObject>(kind: Kind<T>, key: ObjectKey, patch: Patch, options?: WriteOptions): Promise<T>
-  /** Server-side apply. `fieldManager` becomes the owner of the fields that `object` sets. */
+  /** Server-side apply. `fieldManager` becomes an owner of the fields that `object` sets. */
   apply<T extends KubeObject>(
     kind: Kind<T>,
     object: Input<T>,

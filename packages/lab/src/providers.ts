@@ -46,8 +46,8 @@ export interface ProvidersOptions {
    */
   readonly onCall?: CallObserver
   /**
-   * Called with each result of a hook call, including failures; not called if the hook has no handlers, or if its handlers cannot be
-   * determined.
+   * Called with each result of a hook call, including failures; not called for a call of all handlers of a hook if there are none, or if they
+   * cannot be determined.
    */
   onHookCall?(call: HookCall): void
 }

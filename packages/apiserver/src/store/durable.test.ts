@@ -130,18 +130,18 @@ describe('the durable store', () => {
     ['has been set back', -hours(24), [true, true, true]],
     ['has been set forward', hours(24), [false, false, true]],
   ])('after a restart, the age of a change is computed from its stored time: the clock %s', async (_, jump, expected) => {
-    const time = settableClock()
+    const testClock = settableClock()
     await stores.close()
     const open = async () => {
-      stores = await openDurable(folder, { clock: time })
+      stores = await openDurable(folder, { clock: testClock })
       return stores.store('main', { history: { age: minutes(5) } })
     }
     const before = await open()
     await put(before, at('a'))
-    time.time += minutes(4)
+    testClock.time += minutes(4)
     await put(before, at('b'))
     await stores.close()
-    time.time += minutes(2) + jump
+    testClock.time += minutes(2) + jump
     const after = await open()
     // Whether the history still contains all changes after the revisions 0, 1 and 2.
     const isComplete = [0, 1, 2].map((revision) => after.since(revision, 'configmaps').kind === 'changes')
@@ -159,7 +159,7 @@ describe('the durable store', () => {
     expect((await stores.store('a/b/c')).count('configmaps')).toBe(2)
   })
 
-  test('a store that is removed while it writes does not exist after a restart', async () => {
+  test('a store that is removed while it writes has no objects after a restart', async () => {
     const store = await stores.store('main')
     const written = put(store, at('a'))
     await stores.remove('main')

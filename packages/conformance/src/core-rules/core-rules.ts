@@ -1,8 +1,9 @@
 /**
- * Rules of the provider contracts that apply to core: behavior on which providers can rely, as the pages of the contracts describe it. The
- * pages state most of these rules as "core will …", which counts as MUST. A SHOULD for every provider also applies to core, which
- * is a provider. No MAY applies to core. `testRule` tests each rule, by its id, for each of its contract versions; `proofs.test.ts`
- * reports rules without a test. For IPAM, whose kinds are core's own, a contract version is an API version of these kinds.
+ * Rules of the provider contracts that apply to core: behavior on which providers can rely. Most pages state these rules as what a controller
+ * of core does, such as "the Cluster controller will surface this info", which counts as MUST. A SHOULD for every provider also applies to
+ * core, which is a provider. No MAY applies to core. The page of IPAM states none of its rules: they describe the defaulting, validation and
+ * conversion of upstream's core. IPAM's kinds are core's own; therefore a contract version of IPAM is an API version of these kinds.
+ * `testRule` tests each rule, by its id, for each of its contract versions; `proofs.test.ts` reports rules without a test.
  */
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
 import type { ContractName } from '../manifests.ts'
@@ -11,7 +12,7 @@ import type { Level, PageName } from '../rule.ts'
 export interface CoreRule {
   readonly id: string
   readonly level: Level
-  /** Pages that state the rule. */
+  /** Pages that state the rule; for IPAM, the page about its kinds. */
   readonly pages: readonly PageName[]
   /** Heading in upstream's book; it is the same on all `pages`. */
   readonly section: string
@@ -58,10 +59,10 @@ const workflow = {
 }
 
 const failures = (kind: string) =>
-  `Core copies failureReason and failureMessage of the ${kind} to status.deprecated.v1beta1 of its owner, and does not use them otherwise.`
+  `Core reports failureReason and failureMessage of the ${kind} in status.deprecated.v1beta1 of its owner, and does not use them otherwise.`
 
-const pausing = (kind: string, owner: string) =>
-  `While ${owner} is paused, core reports Paused, and neither writes to the ${kind} nor copies from it.`
+const pausing = (kind: string, owner: string, controller: string) =>
+  `While ${owner} is paused, core reports Paused, and the ${controller} controller neither writes to the ${kind} nor copies from it.`
 
 const legacyConditions = (kind: string, owner: string, type: string) =>
   `Core copies the condition Ready, with its severity if it has one, from the ${kind} to ${type} in status.deprecated.v1beta1 of the ${owner}.`
@@ -98,7 +99,7 @@ export const coreRules = [
     'core.watch-filter',
     ['BootstrapConfig', 'ControlPlane'],
     'Support for running multiple instances',
-    'With the flag --namespace, core reconciles only objects of the namespace; with --watch-filter, only objects with this value in the label cluster.x-k8s.io/watch-filter.',
+    'With the flag --namespace, core reconciles only cluster-scoped objects and the objects of the namespace; with --watch-filter, only objects with this value in the label cluster.x-k8s.io/watch-filter.',
   ),
 
   must(
@@ -144,7 +145,12 @@ export const coreRules = [
     'Externally managed infrastructure',
     'Core treats an InfraCluster with the annotation cluster.x-k8s.io/managed-by like any other.',
   ),
-  should('core.infra-cluster.pausing', 'InfraCluster', 'InfraCluster: pausing', pausing('InfraCluster', 'the Cluster')),
+  should(
+    'core.infra-cluster.pausing',
+    'InfraCluster',
+    'InfraCluster: pausing',
+    pausing('InfraCluster', 'the Cluster', 'Cluster'),
+  ),
 
   must(
     'core.infra-machine.owner',
@@ -212,7 +218,7 @@ export const coreRules = [
     'core.infra-machine.pausing',
     'InfraMachine',
     'InfraMachine: pausing',
-    pausing('InfraMachine', 'the Cluster or the Machine'),
+    pausing('InfraMachine', 'the Cluster or the Machine', 'Machine'),
   ),
 
   must(
@@ -267,7 +273,7 @@ export const coreRules = [
     'core.infra-machine-pool.pausing',
     'InfraMachinePool',
     'InfraMachinePool: pausing',
-    pausing('InfraMachinePool', 'the Cluster or the MachinePool'),
+    pausing('InfraMachinePool', 'the Cluster or the MachinePool', 'MachinePool'),
   ),
 
   must(
@@ -322,7 +328,7 @@ export const coreRules = [
     'core.bootstrap-config.pausing',
     'BootstrapConfig',
     'BootstrapConfig: pausing',
-    pausing('BootstrapConfig', 'the Cluster or the Machine'),
+    pausing('BootstrapConfig', 'the Cluster or the Machine', 'Machine'),
   ),
 
   must(
@@ -416,7 +422,12 @@ export const coreRules = [
     'Cluster kubeconfig management',
     'Core connects to the workload cluster with the Secret <cluster>-kubeconfig.',
   ),
-  should('core.control-plane.pausing', 'ControlPlane', 'ControlPlane: pausing', pausing('ControlPlane', 'the Cluster')),
+  should(
+    'core.control-plane.pausing',
+    'ControlPlane',
+    'ControlPlane: pausing',
+    pausing('ControlPlane', 'the Cluster', 'Cluster'),
+  ),
 
   must(
     'core.ipam.immutable-claim',

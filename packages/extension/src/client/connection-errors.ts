@@ -137,7 +137,7 @@ const http2Codes = [
 
 /**
  * Returns the text for a certificate that is not valid for the host. It lists the addresses in the certificate if the host is an address,
- * otherwise the DNS names. Upstream: crypto/x509, HostnameError, Go 1.26.
+ * otherwise the DNS names. Upstream: crypto/x509, HostnameError, Go 1.26, which gives only the number of names if there are 100 or more.
  */
 function namesText(urlHost: string, names: string): string {
   const host = urlHost.replace(/^\[(.*)\]$/, '$1')

@@ -1,4 +1,4 @@
-/** Subresources, deletion and validation of pods on a server without kubelets. */
+/** Subresources, deletion, validation and defaults of pods on a server without kubelets. */
 import { Namespace, Node, Pod, type Status, unknownKind } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { at, rejection, type TestServer, testServer } from '../test-server.ts'
@@ -107,22 +107,28 @@ describe('a deletion', () => {
 
 describe('connections', () => {
   beforeEach(async () => {
-    await t.client.create(Node, aNode('up', [{ type: 'InternalIP', address: '10.9.9.9' }]))
+    await t.client.create(Node, aNode('unreachable', [{ type: 'InternalIP', address: '10.9.9.9' }]))
     await t.client.create(Node, aNode('bare'))
   })
 
   test.each<[string, object, string, object, string]>([
     [
       'the log of a pod on an unreachable node',
-      { nodeName: 'up' },
+      { nodeName: 'unreachable' },
       'log',
       {},
       'Get "https://10.9.9.9:10250/containerLogs/default/p/c": dial tcp 10.9.9.9:10250',
     ],
-    ['exec in a pod on an unreachable node', { nodeName: 'up' }, 'exec', {}, 'Get "https://10.9.9.9:10250/exec/default/p/c"'],
+    [
+      'exec in a pod on an unreachable node',
+      { nodeName: 'unreachable' },
+      'exec',
+      {},
+      'Get "https://10.9.9.9:10250/exec/default/p/c"',
+    ],
     [
       'a port forwarding to a pod on an unreachable node',
-      { nodeName: 'up' },
+      { nodeName: 'unreachable' },
       'portforward',
       {},
       'Get "https://10.9.9.9:10250/portForward/default/p"',

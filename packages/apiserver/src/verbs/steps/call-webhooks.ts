@@ -2,7 +2,7 @@
 import { inPieces, isRecord, messageOf, type UnknownObject, type Work } from '@capstan/kube'
 import { type GroupVersionKind, internalError } from '../../admission/review.ts'
 import type { Write } from '../../admission/webhooks.ts'
-import { checkNameAndNamespace } from './decode.ts'
+import { setNamespaceAndCheckKey } from './decode.ts'
 import { coerceMetadata } from './metadata.ts'
 import type { RequestContext, ServerContext } from '../context.ts'
 
@@ -94,7 +94,7 @@ function* decodingMutated(
   yield* structural.droppingNulls(object)
   yield* structural.defaulting(object)
   info.strategy.default?.(object, old)
-  checkNameAndNamespace(context, object)
+  setNamespaceAndCheckKey(context, object)
   return object
 }
 

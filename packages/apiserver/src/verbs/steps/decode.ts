@@ -43,7 +43,7 @@ export const decode = (...args: Parameters<typeof decoding>): UnknownObject => a
 export function* decoding(context: RequestContext, raw: Draft, source: Source, old?: UnknownObject): Work<UnknownObject> {
   const { info } = context
   yield
-  checkType(context, raw, source)
+  setAndCheckType(context, raw, source)
   const patchedText = source !== 'body' && context.options.fieldValidation === 'Strict' ? yield* writingStableText(raw) : ''
   const unknown = coerceMetadata(
     info,
@@ -69,7 +69,7 @@ export function* decoding(context: RequestContext, raw: Draft, source: Source, o
   yield* info.structural.defaulting(object)
   info.strategy.default?.(object, old)
   info.strategy.reuseFrozen?.(object, context.request.body, old)
-  checkNameAndNamespace(context, object)
+  setNamespaceAndCheckKey(context, object)
   return object
 }
 
@@ -88,7 +88,12 @@ export function draftOf({ kind }: ResourceInfo, body: unknown): Draft {
   )
 }
 
-function checkType(context: RequestContext, raw: Draft, source: Source): void {
+/**
+ * Checks apiVersion and kind. For a built-in kind, first sets them if they are missing or result from a strategic merge patch.
+ *
+ * @throws StatusError BadRequest or Invalid when they are not those of the resource
+ */
+function setAndCheckType(context: RequestContext, raw: Draft, source: Source): void {
   const { info } = context
   const { apiVersion, kind, version, group, builtin } = info
   for (const field of ['apiVersion', 'kind']) {
@@ -187,7 +192,7 @@ function reportUnknownFields(context: RequestContext, unknown: readonly string[]
  *
  * @throws StatusError BadRequest when the name or the namespace is not that of the request
  */
-export function checkNameAndNamespace({ info, request }: RequestContext, { metadata }: UnknownObject): void {
+export function setNamespaceAndCheckKey({ info, request }: RequestContext, { metadata }: UnknownObject): void {
   if (info.namespaced) {
     if (metadata.namespace === undefined && request.namespace !== undefined) metadata.namespace = request.namespace
     if (metadata.namespace !== request.namespace) {

@@ -47,8 +47,9 @@ const fields: { readonly [field: string]: Shape } = {
 }
 
 /**
- * Normalizes a draft's metadata: drops unknown fields, nulls, and empty strings, maps and lists, which Go's encoder omits.
- * @param reject creates the error for a field of the wrong type
+ * Normalizes a draft's metadata: drops unknown fields, nulls, and empty strings, maps and lists, which Go's encoder omits. Exception: an empty
+ * list in managedFields of a built-in kind becomes `[{}]`.
+ * @param reject creates the error for a field of the wrong type, and for an invalid time
  * @param keepsEmpty whether to keep null or empty maps and lists, except managedFields. In server-side apply, the field
  * manager owns such fields, too
  * @returns the paths of unknown fields
@@ -265,7 +266,7 @@ export function metadataUpdateErrors({ metadata }: KubeObject, { metadata: old }
   return errors
 }
 
-/** Drops repeated owner references, as upstream does. Returns a warning for each repeated uid. */
+/** Drops repeated owner references, as upstream does. Returns a warning for each uid of the dropped references. */
 export function dropDuplicateOwners({ metadata }: KubeObject): string[] {
   const owners = metadata.ownerReferences
   if (!owners || owners.length < 2) return []

@@ -28,7 +28,7 @@ const evaluation = (pod: PodFixture, standard: string): string => {
   return detailsOf(findings(podOf(pod), { level, version }))
 }
 
-/** Returns the field `securityContext` of a pod or container. */
+/** Returns an object with only the field `securityContext`, for a pod or a container. */
 const sc = (securityContext: object) => ({ securityContext })
 /** A pod that satisfies `restricted:latest`. */
 const good: PodFixture = {
