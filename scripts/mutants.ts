@@ -5,8 +5,8 @@
  *   node scripts/mutants.ts [--number 60] [--skip 0] [--seed 1] [PATH...]
  *   node scripts/mutants.ts --since main     mutants of the lines changed since a commit
  *
- * First, one run of all tests records which test file reaches which statement. With `--reuse`, if the mutated folders are unchanged, this
- * step keeps the last record, and runs only the tests that are new or have changed since. docs/reference/testing.md describes all options.
+ * First, one run of all tests records which test file reaches which statement. With `--reuse`, if no mutated file has changed, this step
+ * keeps the last record, and runs only the tests that are new or have changed since. docs/reference/testing.md describes all options.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'

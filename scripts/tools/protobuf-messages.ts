@@ -113,7 +113,7 @@ function read(from: string, source: string): void {
 
 /**
  * Returns a Go type with its package, such as `core/v1.Pod`. A list is `[]` and the type of its elements, a map `{}` and the type of its
- * values.
+ * values. Scalar types have no package, and `[]byte` is `bytes`.
  */
 function qualified(type: string, from: string): string {
   const map = /^map\[.*?\](.*)$/.exec(type)
@@ -131,8 +131,8 @@ function tableType(type: string, pendingMessages: string[]): string {
   if (type === 'bytes') return type
   const scalarOrSpecial = special[type] ?? scalars[type]
   if (scalarOrSpecial) return scalarOrSpecial
-  const alias = namedTypes.get(type)
-  if (alias !== undefined) return tableType(alias, pendingMessages)
+  const underlying = namedTypes.get(type)
+  if (underlying !== undefined) return tableType(underlying, pendingMessages)
   if (!structs.has(type)) throw new Error(`unknown type ${type}`)
   pendingMessages.push(type)
   return type
@@ -145,10 +145,10 @@ for (let message = pendingMessages.pop(); message !== undefined; message = pendi
   const fields = structs.get(message)
   if (!fields) throw new Error(`no struct ${message}`)
   const cells = fields
-    .map((field) => ({ ...field, table: tableType(field.type, pendingMessages) }))
+    .map((field) => ({ ...field, type: tableType(field.type, pendingMessages) }))
     .sort((a, b) => Number(a.number) - Number(b.number))
     .map(
-      ({ number, name, table: type, isPointer, omitEmpty }) =>
+      ({ number, name, type, isPointer, omitEmpty }) =>
         `${number} ${name || '.'} ${type}${isPointer && !omitEmpty ? ' !!' : isPointer || !omitEmpty ? ' !' : ''}`,
     )
   table.set(message, cells.join(', '))

@@ -412,7 +412,7 @@ const gateOfItself: Case = async (twin) => {
   await twin.settle('the Machine is deleted', isGone('Machine'))
 }
 
-/** Readiness gates name conditions that core reports itself, and one that no controller reports. */
+/** Readiness gates name conditions that core can report, and one that no controller reports. */
 const gateOfCore: Case = async (twin) => {
   const conditionTypes = ['Extra', 'InfrastructureReady', 'Deleting', 'HealthCheckSucceeded', 'BootstrapConfigReady']
   await createReadyMachine(twin, {}, { readinessGates: conditionTypes.map((conditionType) => ({ conditionType })) })
@@ -503,7 +503,7 @@ const controlPlaneMachines: Case = async (twin) => {
 
 /**
  * The Machine has labels and annotations of the domains that core copies to the Node, of their subdomains, and of other domains. Another
- * client changes some of them on the Node.
+ * client changes labels and annotations of the Node.
  */
 const nodeDomains: Case = async (twin) => {
   const domains = ['node-role.kubernetes.io', 'node-restriction.kubernetes.io', 'node.cluster.x-k8s.io', 'other.dev']
@@ -527,7 +527,7 @@ const nodeDomains: Case = async (twin) => {
     ),
   )
   await twin.touch(Machine, 'm')
-  await twin.settle('changes of another client on the Node are reverted')
+  await twin.settle('another client has changed the Node')
 }
 
 /** Another client changes taints on the Node, and a user changes them on the Machine. */
@@ -701,7 +701,10 @@ const unknownKind =
     await createMachine(twin, 'm', spec)
     await twin.settle('the kind does not exist', machineHas(type, 'InternalError'))
     await twin.delete(Machine, 'm')
-    await twin.settle('the kind prevents the deletion', machineHas('Deleting', stage, 'Waiting for Nothing to be deleted'))
+    await twin.settle(
+      'the missing kind prevents the deletion',
+      machineHas('Deleting', stage, 'Waiting for Nothing to be deleted'),
+    )
   }
 const nowhere = { apiGroup: 'nowhere.capstan.dev', kind: 'Nothing', name: 'm' }
 

@@ -25,8 +25,8 @@ export interface CommitOptions {
   /** Owned condition types of the v1beta1 form, under `status.deprecated`. */
   readonly legacyConditions?: readonly string[]
   /**
-   * Cache with the newest version of the object. A patch uses the resourceVersion of that version, so that changes that this process has
-   * made or received since the reconcile began cause no conflict. A conflict costs one or two more requests.
+   * Cache with the newest version of the object. A patch with an optimistic lock uses the resourceVersion of that version, so that changes
+   * that this process has made or received since the reconcile began cause no conflict. A conflict costs one or two more requests.
    */
   readonly cache?: Cache
   readonly signal?: AbortSignal
@@ -51,8 +51,9 @@ type Typed = { readonly type: string }
  * the newer object of the cache. If the object was being deleted and no longer exists, no error is thrown: returns `before`, the newer object
  * of the cache, or the object from the response to the first patch.
  *
- * If the API server rejects one patch, for example because of a policy, the other patch is sent nevertheless, and the error is thrown
- * afterwards. Status is written first when a finalizer is removed, because the object may not exist after that.
+ * If the API server rejects one patch for another reason than a conflict, for example because of a policy, the other patch is sent
+ * nevertheless, and the error is thrown afterwards. Status is written first when a finalizer is removed, because the object may not exist
+ * after that.
  */
 export function commitChanges<T extends KubeObject>(
   client: Client,
@@ -128,8 +129,7 @@ function withGeneration<T extends KubeObject>(object: T, generation: number | un
  * Patches metadata after other writes of this process to the object have ended. `change` gets a version of the object, and returns the
  * metadata to patch, or `undefined` when there is no difference. It is called with `object` first, and, if it returns metadata, again
  * with the newest version that this process knows; the metadata of the second call is patched. After a conflict, `change` is called with
- * the version of the other writer. Returns the object from the response; without a patch, the version for which `change` returned
- * `undefined`.
+ * a newer version. Returns the object from the response; without a patch, the version for which `change` returned `undefined`.
  */
 export async function patchMetadata<T extends KubeObject>(
   { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
@@ -322,8 +322,8 @@ const listsOf = (object: KubeObject): Lists => ({
 })
 
 /**
- * Returns the fields that an update of the main resource can change: all except for status and those fields of metadata that the
- * server sets.
+ * Returns the fields that a commit can change in the main resource: labels, annotations, owner references and finalizers, and all fields
+ * outside of metadata except apiVersion, kind and status.
  */
 function mainPart(object: KubeObject): Record<string, unknown> {
   const { status: _, apiVersion: _v, kind: _k, ...rest } = object as WithStatus

@@ -1,4 +1,4 @@
-/** Converts between an `ApiRequest` and its HTTP method and URL, without I/O. */
+/** Builds the HTTP method and URL of an `ApiRequest`, and parses method and path of a request. No I/O. */
 import type { ApiRequest, RequestOptions, Verb } from './client.ts'
 import { apiVersionOf } from './object.ts'
 
@@ -80,8 +80,8 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
     return undefined
   const head = { group, version, ...(watch ? { watch: true as const } : {}) }
 
-  // `namespaces/x`, `namespaces/x/status` and `namespaces/x/finalize` name the Namespace itself. Other paths with a third segment name
-  // resources in the namespace.
+  // In the core group, `namespaces/x`, `namespaces/x/status` and `namespaces/x/finalize` name the Namespace itself. All other paths below
+  // `namespaces/x` name resources in the namespace.
   const [first, namespace, third] = decoded
   const isInNamespace =
     first === 'namespaces' && third !== undefined && !(group === '' && namespaceSubresources.has(third) && decoded.length === 3)

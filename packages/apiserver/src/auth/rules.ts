@@ -100,7 +100,7 @@ const grantsEverything = ({ verbs, apiGroups, resources, resourceNames }: Policy
 const permissionsIn = ({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule): number =>
   verbs.length * (apiGroups.length * resources.length * (resourceNames.length || 1) + nonResourceURLs.length)
 
-/** Splits a rule into rules with one verb on one resource (of one API group and one object name), or on one path. */
+/** Splits a rule into rules with one verb on one path, or on one resource of one API group, with at most one object name. */
 function splitRule({
   verbs,
   apiGroups = [],
@@ -135,7 +135,10 @@ function covers(rule: PolicyRule, permission: PolicyRule): boolean {
   )
 }
 
-/** Formats permissions for an error message, with all verbs of a resource together. Upstream: CompactRules and CompactString. */
+/**
+ * Formats permissions for an error message. Permissions on a resource that differ only in the verb share one line; every other permission
+ * has its own. Upstream: CompactRules and CompactString.
+ */
 export function permissionsText(permissions: readonly PolicyRule[]): string {
   const byTarget = new Map<string, PolicyRule & { verbs: string[] }>()
   for (const permission of permissions) {
@@ -162,5 +165,5 @@ const ruleText = (rule: PolicyRule): string =>
     .map(([name, member]) => `${name}:${quotedList(rule[member]!)}`)
     .join(', ')}}`
 
-/** Formats a list of strings as Go's `%q` does. */
+/** Formats a list of strings as Go's `%q` does, if all characters of the strings are printable. */
 export const quotedList = (texts: readonly string[]): string => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`

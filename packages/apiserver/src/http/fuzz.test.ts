@@ -1,5 +1,5 @@
 /**
- * Sends unusual requests, most of them mutated from realistic ones, and expects responses without an internal error. `CAPSTAN_FUZZ=100`
+ * Sends unusual requests, many of them mutated from realistic ones, and expects responses without an internal error. `CAPSTAN_FUZZ=100`
  * sends a hundred times as many requests; a failure prints its seed.
  */
 import { setFlagsFromString } from 'node:v8'

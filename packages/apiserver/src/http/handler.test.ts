@@ -297,7 +297,7 @@ test('a list cannot be requested as PartialObjectMetadata, the format of a singl
   expect(await messageOf(gadgetPath)).toBe(rejected('*unstructured.UnstructuredList'))
 })
 
-test('OpenAPI v3 documents can be cached by their hash, and keep the hash when another group is added; OpenAPI v2 contains all groups', async () => {
+test('OpenAPI v3 documents can be cached by their hash, and keep the hash when another group is added; OpenAPI v2 contains the added group', async () => {
   const { send, create } = await startWithGadgets()
   const index = async () =>
     ((await (await send('/openapi/v3')).json()) as { paths: { [path: string]: { serverRelativeURL: string } } }).paths
@@ -397,7 +397,7 @@ test('the body of a DELETE must be DeleteOptions', async () => {
   expect(await remove({ kind: 'DeleteOptions', apiVersion: 'v1' })).toMatchObject({ status: 'Success' })
 })
 
-test('the rules of a role and the limits of a limit range are null when they are empty', async () => {
+test('the rules of a role and the limits of a limit range are null when they are empty or absent', async () => {
   const { create } = await start()
   const createAndRead = async (path: string, body: object) => (await create(path, { metadata: { name: 'a' }, ...body })).json()
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
@@ -407,7 +407,7 @@ test('the rules of a role and the limits of a limit range are null when they are
   expect(await createAndRead('/api/v1/namespaces/default/limitranges', {})).toMatchObject({ spec: { limits: null } })
 })
 
-test('an object without a name causes no internal error, for every kind', async () => {
+test('an empty object causes no internal error, for every kind that can be created except Binding', async () => {
   const { send, create } = await start()
   const { groups } = (await (await send('/apis')).json()) as { groups: { preferredVersion: { groupVersion: string } }[] }
   const internalErrors: string[] = []
@@ -497,7 +497,7 @@ test('a watch from an expired resourceVersion is accepted and sends an ERROR eve
   expect(await eventsOf(response, 1)).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', reason: 'Expired', code: 410 } }])
 })
 
-test('a watch of PartialObjectMetadata contains only metadata', async () => {
+test('the objects in a watch of PartialObjectMetadata have only kind, apiVersion and metadata', async () => {
   const { send } = await start()
   const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
   const events = await eventsOf(await send('/api/v1/namespaces?watch=true', { headers: { accept } }), 4)
@@ -528,7 +528,7 @@ test('an exception is returned as an internal error without a stack', async () =
   })
 })
 
-test('other requests run before an error is encoded', async () => {
+test('the handler yields to the event loop before it encodes an error', async () => {
   let pauses = 0
   let isDue = false
   const clock = Object.assign(new VirtualClock(), {

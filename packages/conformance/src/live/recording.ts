@@ -96,7 +96,7 @@ export class Recording {
     return { at: this.#clock.now(), order: this.#order }
   }
 
-  /** Promise that resolves with the next change. */
+  /** Promise that resolves when a watch next delivers a list of objects or a change. */
   get changed(): Promise<void> {
     return this.#changed.promise
   }
@@ -164,7 +164,7 @@ export class Recording {
   }
 }
 
-/** Returns the object as it was at a moment; `undefined` if it did not exist. */
+/** Returns the last state that was recorded up to a moment; `undefined` if there was none, or the object was deleted. */
 export function stateAt<T extends KubeObject>({ states, deleted }: History<T>, moment: Moment): State<T> | undefined {
   if (deleted && deleted.order <= moment.order) return undefined
   return states.findLast(({ order }) => order <= moment.order)

@@ -11,7 +11,8 @@ import { referenceText, referredText } from '../external/reference.ts'
 import type { ClusterIO, ClusterScope } from './scope.ts'
 
 /**
- * Reads a referenced object, makes the Cluster its owner, and copies its terminal failure to the Cluster. Returns the state of the object.
+ * Reads a referenced object. If it exists, makes the Cluster its owner, and copies its terminal failure to the Cluster. Returns the state of
+ * the object.
  * @throws Error when one of these steps fails. As upstream, the state in the scope then stays `unread`
  */
 export async function observeAndAdopt({ cluster }: ClusterScope, io: ClusterIO, ref: ContractRef): Promise<Observed> {
@@ -49,11 +50,11 @@ const byReference: Index<Cluster> = {
 
 const clustersOfReference: MapFunction = (object, cache) => cache.byIndex(byReference, referredText(object)).map(keyOf)
 
-/** Whether the Cluster has a topology whose infrastructure or control plane the topology controller has not created yet. */
+/** Whether the Cluster has a topology, and its reference to the infrastructure or to the control plane is not set yet. */
 export const awaitsTopology = ({ spec }: Cluster): boolean =>
   spec.topology !== undefined && (spec.infrastructureRef === undefined || spec.controlPlaneRef === undefined)
 
-/** Condition message for an object that the topology controller has not created; empty while the Cluster is being deleted. */
+/** Condition message while `awaitsTopology` holds for the Cluster; empty while the Cluster is being deleted. */
 export const missingOfTopology = (cluster: Cluster): string =>
   isDeleting(cluster) ? '' : 'Waiting for cluster topology to be reconciled'
 

@@ -51,7 +51,7 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   for (const node of report.nodes) await markNode(workload.client, node, owner, io)
   return report.nextAvailable === undefined
     ? proceed()
-    : requeue(report.nextAvailable - now, 'for Nodes to have been ready for minReadySeconds')
+    : requeue(report.nextAvailable - now, 'Nodes to have been ready for minReadySeconds')
 }
 
 /** Whether the pool has no provider IDs although `spec.replicas` is not 0. */
@@ -109,7 +109,7 @@ async function markNode(
 /** Maximum number of Nodes that the event names. */
 const MaxNodes = 10
 
-/** Formats references to the Nodes as Go prints a list of object references. */
+/** Formats references to the Nodes as Go prints a list of object references; replaces those after `MaxNodes` by their number. */
 function referencesText({ nodes }: NodeReport): string {
   const texts = nodes
     .slice(0, MaxNodes)

@@ -209,7 +209,7 @@ async function writeConditions(
   return written
 }
 
-/** Calls `act` for every Machine, then throws one error with all failures. */
+/** Calls `act` for every Machine, then throws one error with all failures, if there are any. */
 async function forEach(machines: readonly Machine[], act: (machine: Machine) => Promise<void>): Promise<void> {
   const errors: unknown[] = []
   for (const machine of machines) {

@@ -43,7 +43,7 @@ export interface ServingCertificate {
 interface ClientTimeouts {
   /** For the TLS handshake. */
   readonly handshake: number
-  /** For the request headers. */
+  /** For the request headers, in HTTP/1.1. */
   readonly headers: number
   /** For reading the response. */
   readonly reading: number
@@ -78,7 +78,7 @@ export interface Listening {
   close(grace?: number): Promise<void>
 }
 
-/** Starts the server. @throws Error if the port is in use, or certificate and key do not match */
+/** Starts the server. @throws Error if it cannot listen on the port, or cannot use certificate and key */
 export async function listen(handle: FetchHandler, options: ListenOptions): Promise<Listening> {
   const { host = '127.0.0.1', port = 0, clock = systemClock, log = silent } = options
   const timeouts = { ...defaultTimeouts, ...options.timeouts }
@@ -172,7 +172,7 @@ const http1Options = ({ headers, reading, idle }: ClientTimeouts) => ({
   connectionsCheckingInterval: headers / 4,
 })
 
-/** Responds to a malformed or late HTTP/1.1 request, then closes the connection. */
+/** Responds to a malformed or late HTTP/1.1 request, if its connection is still writable, then closes the connection. */
 function rejectMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, clock: Clock): void {
   if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
   const status = code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'

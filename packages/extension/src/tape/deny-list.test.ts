@@ -99,7 +99,7 @@ const Canary = /canary\d{10}/
 let canaries = 0
 const canary = (): string => `canary${String(canaries++).padStart(10, '0')}`
 
-/** Returns the first canary in a text, also within any number of layers of base64. */
+/** Returns a canary that a text contains, also in base64. Decodes nested base64 as long as the decoded text is ASCII. */
 function findCanary(text: string): string | undefined {
   const [plain] = Canary.exec(text) ?? []
   if (plain) return plain

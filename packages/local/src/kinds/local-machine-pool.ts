@@ -12,7 +12,7 @@ const spec = s.object({
     .list(providerID(), { maxItems: 10000 })
     .atomic()
     .optional()
-    .doc('Provider IDs of the machines, the same as on their Nodes. Set by the provider.'),
+    .doc('Provider IDs of the machines, the same as on their Nodes, and the IDs in simulated.ghosts. Set by the provider.'),
   machines: s
     .boolean()
     .optional()
@@ -45,7 +45,7 @@ const spec = s.object({
         .int32({ minimum: 0 })
         .optional()
         .doc(
-          'Number of machines that a simulated autoscaler of the provider requests, for MachinePools with the annotation cluster.x-k8s.io/replicas-managed-by.',
+          'Number of machines that a simulated autoscaler of the provider requests, for MachinePools whose annotation cluster.x-k8s.io/replicas-managed-by has a value other than false.',
         ),
       failure: failure('provisioning'),
     })
@@ -80,7 +80,7 @@ export const LocalMachinePool = defineKind({
           providerID: providerID().optional().doc('Provider ID of the machine.'),
           version: s.string().optional().doc('Kubernetes version.'),
           failureDomain: s.string().optional().doc('Failure domain of the machine.'),
-          ready: s.boolean().doc('Whether the machine runs and its Node is registered.'),
+          ready: s.boolean().doc('Whether the condition Ready of the LocalMachine is True.'),
         }),
         { maxItems: 10000 },
       )

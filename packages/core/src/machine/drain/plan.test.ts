@@ -44,7 +44,7 @@ const aRule = (name: string, spec: MachineDrainRuleSpec): MachineDrainRule => ({
   spec,
 })
 
-/** Returns the behavior and order of a Pod, as text. */
+/** Returns the behavior for a Pod and, if it is Drain, the order, as text. */
 function decision(pod: Pod, overrides: Partial<PodsInput> = {}): string {
   const [podDrain] = classifyPods(input([pod], overrides))
   return podDrain!.behavior === 'Drain' ? `Drain ${podDrain!.order}` : podDrain!.behavior

@@ -60,8 +60,8 @@ function effectiveHealthCheck(
 }
 
 /**
- * Returns the MachineHealthCheck of a control plane, with the name of the control plane object; `undefined` when none is defined, or the
- * control plane does not run on Machines.
+ * Returns the MachineHealthCheck of a control plane, with the name of the control plane object; `undefined` when none is defined, the
+ * topology disables health checks, or the control plane does not run on Machines.
  */
 export function controlPlaneHealthCheck(
   cluster: Cluster,
@@ -74,7 +74,10 @@ export function controlPlaneHealthCheck(
   return parts && healthCheck(cluster, name, { [MachineControlPlaneLabel]: '' }, parts, current)
 }
 
-/** Returns the MachineHealthCheck of a MachineDeployment, with the name of the MachineDeployment; `undefined` when none is defined. */
+/**
+ * Returns the MachineHealthCheck of a MachineDeployment, with the name of the MachineDeployment; `undefined` when none is defined, or the
+ * topology disables health checks.
+ */
 export function machineDeploymentHealthCheck(
   cluster: Cluster,
   topology: MachineDeploymentTopology,
