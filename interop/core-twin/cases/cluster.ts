@@ -387,7 +387,7 @@ const unknownControlPlaneKind: Case = async (twin) => {
   await twin.create(Cluster, cluster({ controlPlaneRef }))
   await twin.settle('the kind does not exist', clusterHas('ControlPlaneAvailable', 'InternalError'))
   await twin.delete(Cluster, clusterName)
-  await twin.settle('the kind prevents the deletion', clusterHas('Deleting', 'InternalError'))
+  await twin.settle('the missing kind prevents the deletion', clusterHas('Deleting', 'InternalError'))
 }
 
 /** Workers and a control plane Machine that are paused from the beginning report no condition except Paused. */

@@ -64,6 +64,7 @@ export class Recording {
    * have delivered the existing objects, or when the signal aborts.
    */
   async follow(client: Client, kinds: readonly Kind[], namespace: string, options: RecordingOptions): Promise<void> {
+    if (options.signal.aborted) return
     await Promise.all(
       kinds.map((kind) => {
         const listed = Promise.withResolvers<void>()
