@@ -387,10 +387,10 @@ async function createClusterIn(client: Client, namespace: string): Promise<strin
   return dependentsIn(client, namespace)
 }
 
-/** Kinds of a Cluster's dependents that the manager's webhooks protect. */
+/** Kinds of the protected dependents that the suite checks. The manager's webhooks protect other kinds, too. */
 const dependents = [Machine, MachineSet, MachineDeployment, LocalCluster, LocalControlPlane, LocalMachine] as Kind[]
 
-/** Returns `Kind name` of the protected dependents in the namespace, with `(deleting)` if a dependent is being deleted. */
+/** Returns `Kind name` of the objects of the kinds `dependents` in the namespace, with `(deleting)` if an object is being deleted. */
 async function dependentsIn(client: Client, namespace: string): Promise<string[]> {
   const lists = await Promise.all(dependents.map((kind) => client.list(kind, { namespace })))
   return lists

@@ -66,7 +66,7 @@ export const podSecurity: Section = {
     'kubectl create deployment web --image=nginx -n restricted',
     `kubectl patch deployment/d -n baseline --subresource=status --type=merge -p '{"status":{"replicas":0}}'`,
     'kubectl delete deployment/d -n baseline',
-    // Existing pods when the labels of their namespace become stricter.
+    // Existing pods when the labels of their namespace change.
     'kubectl create -n open -f pod-security.yaml',
     `kubectl create -n open -f - <<< '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"another"},"spec":{"containers":[{"name":"a","image":"i","resources":{"requests":{"cpu":"1m"}}}]}}'`,
     `kubectl label namespace open ${label}enforce=baseline`,
@@ -76,7 +76,7 @@ export const podSecurity: Section = {
     `kubectl label namespace open ${label}enforce-version=v1.21 ${label}enforce=privileged --overwrite`,
     `kubectl label namespace open ${label}enforce=restricted ${label}warn=privileged --overwrite`,
     'kubectl run web --image=nginx -n open',
-    // Existing Pods are checked again when their containers change.
+    // Changes, eviction and deletion of existing pods, then new pods.
     'kubectl label pod plain -n open a=b',
     'kubectl set image pod/plain -n open a=j',
     'kubectl set image pod/good -n open a=j',

@@ -53,7 +53,7 @@ export const relativeTo = (from: string, to: string): string => posix.relative(p
 
 /**
  * Converts a link of a Markdown file into a link of the site. A link to a folder leads to the page of its README, or, without
- * one, to the first page below it. A target without a page is added to `copies`, the files to copy into the site. Links to
+ * one, to the first page below it. A target without a page is added to `copies`, the files and folders to copy into the site. Links to
  * other sites, and to headings of the same page, remain as they are.
  */
 export function siteLink(file: string, href: string, pages: ReadonlyMap<string, Page>, copies: Set<string>): string {
@@ -70,8 +70,8 @@ export function siteLink(file: string, href: string, pages: ReadonlyMap<string, 
 }
 
 /**
- * Returns a message for each broken link of the built pages, and for each page that cannot be reached from the start page. `built` has the
- * HTML of the pages by URL; `exists` reports whether another file of the site exists.
+ * Returns a message for each broken link within the site, and for each page that cannot be reached from the start page. Links to other
+ * sites are not checked. `built` has the HTML of the pages by URL; `exists` reports whether another file of the site exists.
  */
 export function siteProblems(built: ReadonlyMap<string, string>, exists: (url: string) => boolean): string[] {
   const idsOf = (html: string) => new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id]) => id!))

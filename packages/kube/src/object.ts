@@ -1,6 +1,6 @@
 /**
- * Reference from an object to an owner. After all its owners are deleted, the garbage collector deletes the object, unless the deletion of
- * an owner has orphaned it.
+ * Reference from an object to an owner. The garbage collector deletes an object with owner references when each of its owners is deleted,
+ * or is being deleted in the foreground. Deletion with the propagation policy `Orphan` removes the references to the deleted owner instead.
  */
 export interface OwnerReference {
   apiVersion: string

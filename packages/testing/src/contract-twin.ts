@@ -1,7 +1,8 @@
 /**
  * Runs a test with contract v1beta1, although the test acts as a provider of contract v1beta2. Each kind of a provider is replaced by a
  * twin: the same kind with the label and the fields of contract v1beta1. The requests of the test's client and of the providers'
- * controllers are converted, and so are the responses. Core's requests are not converted, so core reads only contract v1beta1.
+ * controllers (except JSON patches) are converted, and so are the responses. Core's requests are not converted, so core reads only contract
+ * v1beta1.
  *
  * This file does not use the paths of `@capstan/api/contract`, because that module is under test.
  * Upstream: docs/book/src/developer/providers/contracts, v1.14, "Compatibility with the deprecated v1beta1 contract".

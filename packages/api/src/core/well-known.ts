@@ -6,7 +6,7 @@
 
 // Labels
 
-/** Name of the Cluster of an object. A label of all objects of a cluster and of its Secrets; Nodes have an annotation of this name. */
+/** Name of the Cluster of an object. A label of a cluster's objects, such as Machines and Secrets; Nodes have an annotation of this name. */
 export const ClusterNameLabel = 'cluster.x-k8s.io/cluster-name'
 /** Marks objects that the topology controller owns; the value is empty. */
 export const ClusterTopologyOwnedLabel = 'topology.cluster.x-k8s.io/owned'
@@ -80,7 +80,7 @@ export const AutoscalerMinSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autosca
 export const AutoscalerMaxSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size'
 /** On an ExtensionConfig: `namespace/name` of the Secret whose `ca.crt` becomes the caBundle. */
 export const InjectCAFromSecretAnnotation = 'runtime.cluster.x-k8s.io/inject-ca-from-secret'
-/** On a Cluster: its hooks are called again at once, despite cached responses. Core removes it after the calls. */
+/** On a Cluster: its hooks are called again at once, despite cached responses. Core removes the annotation. */
 export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'
 
 // Annotations set by controllers

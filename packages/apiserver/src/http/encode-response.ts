@@ -1,4 +1,4 @@
-/** Encodes results of the engine in the format that the client accepts. */
+/** Encodes results of the engine, errors and discovery documents in the format that the client accepts. */
 import { setImmediate } from 'node:timers/promises'
 import type { Clock, Status } from '@capstan/kube'
 import { readJSON, StatusError, writeJSON } from '@capstan/kube'
@@ -15,7 +15,10 @@ import { includeObjectOf, tableOf } from './table/table.ts'
 import { warningHeaders } from './warning-headers.ts'
 import { formatYAML } from './body/yaml.ts'
 
-/** Encodes the result of a verb. @throws StatusError NotAcceptable when the result is not available in the representation */
+/**
+ * Encodes the result of a verb. @throws StatusError NotAcceptable when the result is not available in the representation, BadRequest when
+ * the query of a Table has an invalid `includeObject`
+ */
 export function encodeResponse(
   clock: Clock,
   resource: Resource,
@@ -64,7 +67,7 @@ export function encodeResponse(
   return responseOf(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
-/** Returns a body of one or more parts. One part is a buffer. Parts after the second are encoded only when the socket accepts more data. */
+/** Returns a body of the parts: a buffer if there is only one part. Parts after the second are encoded only when the socket accepts more data. */
 function inParts(parts: Generator<Buffer, void>): HttpResponse['body'] {
   const first = parts.next().value!
   const second = parts.next()

@@ -248,7 +248,7 @@ async function readFlag<T>(flag: string, path: string, parse: (text: string) => 
   }
 }
 
-/** Returns the text if its first certificate can be parsed. @throws otherwise: TLS would silently ignore an invalid certificate */
+/** Returns the text if its first certificate can be parsed. @throws Error otherwise, because TLS silently ignores an invalid authority */
 function certificatePem(text: string): string {
   const isCertificate = text.includes('-----BEGIN CERTIFICATE-----') && new X509Certificate(text).subject !== undefined
   if (!isCertificate) throw new Error('expected certificates in PEM')

@@ -89,7 +89,7 @@ describe('kube-apiserver of a test environment', () => {
       ).toBe(1)
       expect(err).toEqual([expect.stringMatching(expectedError)])
     },
-    // The server checks the arguments first. Only then does it wait 20 seconds for the unreachable etcd.
+    // Less than the 20 seconds for which the server waits for an unreachable etcd: an error must end this wait.
     15_000,
   )
 
@@ -103,7 +103,7 @@ describe('kube-apiserver of a test environment', () => {
 })
 
 describe('a test environment', () => {
-  test('has etcd with a health check but no API, authenticates users by certificate, runs no controllers, and keeps objects across restarts', async () => {
+  test('has etcd with a health check but no API, authenticates users by certificate, publishes no kube-root-ca.crt, and keeps objects across restarts', async () => {
     const environment = await makeEnvironment()
     await environment.run(async ({ etcd, admin, url }) => {
       expect(await (await fetch(`${etcd}/health`)).json()).toMatchObject({ health: 'true' })
@@ -114,7 +114,7 @@ describe('a test environment', () => {
     })
     await environment.run(async ({ admin }) => {
       expect((await admin.get(ConfigMap, { name: 'a', namespace: 'kept' })).data).toEqual({ k: 'v' })
-      // No controller has published the ConfigMap kube-root-ca.crt.
+      // No controllers run, so the namespace has no ConfigMap kube-root-ca.crt.
       expect((await admin.list(ConfigMap, { namespace: 'kept' })).items).toHaveLength(1)
     })
   })

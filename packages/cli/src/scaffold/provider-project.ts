@@ -25,11 +25,11 @@ export const kindPrefix = (name: string): string =>
     .map((part) => part.slice(0, 1).toUpperCase() + part.slice(1))
     .join('')
 
-/** Validates the name of a provider. @throws StatusError Invalid when objects or kinds cannot have the name */
+/** Validates the name of a provider, which becomes part of the names of objects and kinds. @throws StatusError Invalid with all problems */
 export function checkProviderName(name: string): void {
   const object = { group: '', kind: 'Namespace' }
   const problems = dnsLabelProblems(`${name}-system`)
-  // The name of a kind has at most 63 characters. It begins with the provider's name, and has up to 24 further characters.
+  // The name of a kind has at most 63 characters: the provider's name, and up to 24 further ones. The limit of 30 leaves a margin.
   if (!/^[a-z][a-z0-9-]*$/.test(name) || name.length > 30)
     problems.push('must begin with a letter and have at most 30 characters')
   const errors = problems.map((problem) => invalid('metadata.name', name, problem))

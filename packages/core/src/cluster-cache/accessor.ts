@@ -22,7 +22,7 @@ import {
 } from '@capstan/kube'
 import { deadline } from './deadline.ts'
 
-/** Durations in milliseconds. */
+/** Durations in milliseconds; `failuresToDisconnect` is a number of probes. */
 export const Timing = {
   /** Time between two probes. A watch event counts as a successful probe. */
   probeInterval: seconds(10),
@@ -31,9 +31,9 @@ export const Timing = {
   connectTimeout: seconds(10),
   /** Time limit of a request other than a watch, so that a reconcile does not wait forever for an unresponsive server. */
   requestTimeout: seconds(10),
-  /** Time limit of the first list of Nodes. */
+  /** Time limit for the first list of Nodes, including retries of the request. */
   syncTimeout: seconds(60),
-  /** Delay after the first failed connection attempt. Doubles with every further failed attempt, up to `slowestRetry`. */
+  /** Delay after the first failed connection attempt, without jitter. Doubles with every further failed attempt, up to `slowestRetry`. */
   firstRetry: 200,
   slowestRetry: seconds(10),
   /** Failed connection attempts within this time count as one failure. Upstream makes one attempt in this time. */
@@ -311,7 +311,7 @@ function withTimeLimit({ transport }: Client, clock: Clock, session: AbortSignal
   })
 }
 
-/** Before Nodes are cached, removes the fields that no controller reads: together, these fields are most of a Node's size. */
+/** Removes `metadata.managedFields` and `status.images` from Nodes: no controller reads them, and they are most of a Node's size. */
 async function* withoutUnreadFields(events: AsyncIterable<WatcherEvent<Node>>): AsyncIterable<WatcherEvent<Node>> {
   for await (const event of events) {
     if (event.kind === 'replaced') yield { ...event, objects: event.objects.map(withoutUnread) }

@@ -1,7 +1,7 @@
 /**
  * Adapts a rolling update to in-place updates: Machines move from old sets to the current one instead of being deleted and recreated. A
  * Machine counts as unavailable during its update, which may fail. While Machines can be moved, a surge Machine is created only when the
- * rollout is stuck otherwise, and only one at a time. Pure. Upstream: reconcileReplicasPendingAcknowledgeMove and
+ * rollout is stuck otherwise, and only one at a time. Without I/O. Upstream: reconcileReplicasPendingAcknowledgeMove and
  * reconcileInPlaceUpdateIntent in machinedeployment_rollout_rollingupdate.go, v1.14.
  */
 import {

@@ -35,9 +35,9 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
 }
 
 /**
- * Copies replicas and provider IDs of a provisioned infrastructure machine pool. Copies none of the fields when one is invalid, or, as
- * upstream, when the workload cluster is disconnected, the infrastructure machines could not be listed, or a Machine could not be written.
- * While the pool has replicas, an empty list of provider IDs is not copied.
+ * Copies replicas and provider IDs of a provisioned infrastructure machine pool. Copies none of the fields when one is invalid, the
+ * infrastructure machine pool is being deleted, or, as upstream, when the workload cluster is disconnected, the infrastructure machines could
+ * not be listed, or a Machine could not be written. While the pool has replicas, an empty list of provider IDs is not copied.
  */
 export const providerIDs: MachinePoolPhase = async (scope) => {
   const { machinePool } = scope

@@ -329,8 +329,13 @@ describe('a call fails without repetition', () => {
   })
 
   it('when the response is not HTTP/2, although HTTP/2 was negotiated', async () => {
-    const url = await serveTLS((socket) => socket.write('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'.repeat(10)))
+    let connections = 0
+    const url = await serveTLS((socket) => {
+      connections++
+      socket.write('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'.repeat(10))
+    })
     expect(await outcome(url)).toBe('Garbage: connection error: PROTOCOL_ERROR')
+    expect(connections).toBe(1)
   })
 
   it('when all callers abort while the connection is being opened; the attempt ends, too', async () => {

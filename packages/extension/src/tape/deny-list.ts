@@ -8,8 +8,8 @@ import { isSecretName } from './secret-names.ts'
 import { Redacted, withoutSecrets } from './secret-text.ts'
 
 /**
- * Returns a copy of the JSON value without the secrets that the rules detect. Types are kept: strings stay strings, base64
- * stays base64. Idempotent.
+ * Returns a copy of the JSON value without the secrets that the rules detect. Types are kept: strings stay strings. Base64 that contains a
+ * secret stays base64, except in a field whose whole value is secret. Idempotent.
  */
 export const redact = <T>(value: T): T => redactValue(value, 0) as T
 
@@ -98,7 +98,7 @@ function redactList(list: readonly unknown[], depth: number): unknown[] {
   return list.map((item) => redactValue(item, depth))
 }
 
-/** Redacts all strings and numbers in the value, and keeps their types. */
+/** Redacts all numbers and all strings that are not empty in the value, and keeps their types. */
 function redactAll(value: unknown): unknown {
   if (typeof value === 'string') return value === '' ? '' : Redacted
   if (typeof value === 'number') return 0

@@ -39,7 +39,7 @@ export function* compareTyped(type: Type, before: unknown, after: unknown): Work
   )
 }
 
-/** Returns a comparison without the fields of `ignored` and all fields below them. Ignored fields have no manager. */
+/** Returns a comparison without `ignored`, the fields that the endpoint of the request resets, and without all fields below them. */
 export const withoutFields = (comparison: Comparison, ignored: FieldSet | undefined): Comparison =>
   ignored === undefined
     ? comparison

@@ -251,6 +251,8 @@ async function createDataSecret(
   }
   const existing = io.cache.peek(Secret, { namespace: namespace!, name }) ?? (await createSecret(desired, io)).existing
   if (existing && !isControlledBy(existing, object, LocalBootstrapConfig)) {
-    throw new Error(`Cannot create Secret ${namespace}/${name} for bootstrap data: it exists and belongs to another object`)
+    throw new Error(
+      `Cannot create Secret ${namespace}/${name} for bootstrap data: it exists, and this LocalBootstrapConfig does not control it`,
+    )
   }
 }
