@@ -21,7 +21,7 @@ function relativeLinks(markdown: string): string[] {
   return [...inline, ...definitions].map(([, target]) => target!).filter((target) => !/^[a-z][a-z+.-]*:|^\/\//i.test(target))
 }
 
-/** Returns the anchors of a page: those of its headings, and the ids of its `<a>` tags. */
+/** Returns the anchors of a page: those of its headings, and the ids or names of its `<a>` tags. */
 function anchors(markdown: string): Set<string> {
   const headings = markdown.replace(/^(`{3,})[^]*?^\1`*$/gm, '').matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)
   const names = new Set([...headings].map(([, heading]) => heading!).map(anchorNamer()))
@@ -29,7 +29,10 @@ function anchors(markdown: string): Set<string> {
   return names
 }
 
-/** Returns why the path or the anchor of a link does not exist; `undefined` if both exist. A link without an anchor needs only the path. */
+/**
+ * Returns why a link is broken: its path leaves the repository or does not exist, or its anchor does not exist. Returns `undefined` if the
+ * link works.
+ */
 function problemOf(file: string, link: string): string | undefined {
   const [path = '', anchor] = decodeURIComponent(link).split('#', 2)
   const target = path === '' ? file : normalize(join(dirname(file), path))
@@ -62,7 +65,7 @@ describe('relative links in Markdown', () => {
     expect(problemOf('README.md', 'CONTRIBUTING.md#contributing')).toBeUndefined()
   })
 
-  test('name a heading by the anchor that GitHub derives from the heading', () =>
+  test('name a heading by the anchor that GitHub derives from it, and an `<a>` tag by its id', () =>
     expect([...anchors('# Who may `import` whom?\n## A_b, c\n## A_b, c\n```\n# no heading\n```\n<a id="x"></a>')]).toEqual([
       'who-may-import-whom',
       'a_b-c',
@@ -71,7 +74,7 @@ describe('relative links in Markdown', () => {
     ]))
 })
 
-test('ARCHITECTURE.md names only paths that exist', () => {
+test('paths in ARCHITECTURE.md that begin with scripts, docs, PACKAGE/src or PACKAGE/templates exist', () => {
   const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
   const named = [...text.matchAll(/`([\w-]+\/(?:src|templates)\/[\w./-]*|(?:scripts|docs)\/[\w./-]+)`/g)].map(([, path]) => path!)
   expect(named.length).toBeGreaterThan(25)

@@ -1,6 +1,6 @@
 /**
- * The hooks of this provider in release v0.3.0, declared as core declares its own. Types, validation, OpenAPI and conversion are derived
- * from these declarations.
+ * The hooks of this provider in release v0.3.0, declared as `@capstan/api` declares those of Cluster API. Types, validation, OpenAPI and
+ * conversion are derived from these declarations.
  */
 import { commonResponse, defineHook, type Hook, newerVersion, retryResponse } from '@capstan/api'
 import { s } from '@capstan/kube'

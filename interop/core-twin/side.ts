@@ -79,12 +79,15 @@ const observedKinds: readonly Kind[] = [
 ]
 
 /**
- * Kinds whose objects in workload clusters are compared. The comparison identifies them by kind and name only, so a case must not use a
- * name in two namespaces of a workload cluster.
+ * Kinds whose objects in workload clusters are compared. The comparison identifies them by kind and name only, so two Pods in the workload
+ * clusters of a case must not have the same name, and neither must two Nodes.
  */
 const workloadKinds: readonly Kind[] = [Node, Pod]
 
-/** Objects in the namespace of a case and in its workload clusters, as last reported by the watches. */
+/**
+ * Objects of a case, as last reported by the watches: those in its namespace and its workload clusters, and its ExtensionConfig. `setObject`
+ * adds others.
+ */
 export interface ObservedObjects {
   readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
   /**
@@ -92,7 +95,10 @@ export interface ObservedObjects {
    * the version (`isUpdated`).
    */
   readonly updated: Set<string>
-  /** Time of the last change, on the clock of `performance.now()`. Changes of Events, and those that `withoutRecords` ignores, do not count. */
+  /**
+   * Time of the last change, on the clock of `performance.now()`. Changes of Events, changes by `setObject`, and changes of fields that
+   * `withoutRecords` omits do not count.
+   */
   changed: number
 }
 
@@ -245,7 +251,7 @@ export class Side implements AsyncDisposable {
     })
   }
 
-  /** Returns the extension of a case, which has a handler for every hook. Creates the extension at the first call. */
+  /** Returns the extension of a case, which has a handler for every hook except Discovery. Creates the extension at the first call. */
   extensionFor(namespace: string): CaseExtension {
     const existing = this.#caseExtensions.get(namespace)
     if (existing) return existing
@@ -292,10 +298,13 @@ export class Side implements AsyncDisposable {
     )
   }
 
-  /** Returns a client of the API server of a workload cluster. @throws Error if the case has not started this API server */
+  /** Returns a client of the API server of a workload cluster. @throws Error if this API server does not run */
   workload(cluster: ObjectKey): Client {
     const client = this.#workloads.clientFor(cluster)
-    if (!client) throw new Error(`There is no workload API server of ${keyText(cluster)}: the case has not started it`)
+    if (!client)
+      throw new Error(
+        `The workload API server of ${keyText(cluster)} does not run: the case has not started it, or has stopped it`,
+      )
     return client
   }
 

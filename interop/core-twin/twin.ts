@@ -31,10 +31,10 @@ const Wait = {
   /** Sides that have changed nothing for this time are idle, and are compared. */
   idle: 2_000,
   /**
-   * Time until a refresh (`#refresh`), if the sides differ or have not reached the expected state: since the last change in `settle`, since
-   * the last refresh in `settleRetries`. Refreshes are necessary because upstream's core does not watch all objects that it reads, and
-   * misses a Node that registers before its Machine is indexed by providerID. A shorter time is not possible, because both cores ignore a
-   * new Machine without the condition UpToDate for ten seconds.
+   * Time until a refresh (`#refresh`), if the sides differ or have not reached the expected state. It begins with the step; in `settle`, each
+   * change restarts it, in `settleRetries` each refresh. Refreshes are necessary because upstream's core does not watch all objects that it
+   * reads, and misses a Node that registers before its Machine is indexed by providerID. A shorter time is not possible, because both cores
+   * ignore a new Machine without the condition UpToDate for ten seconds.
    */
   refresh: 10_000,
   /** Time between the refresh of objects and the refresh of objects that aggregate them. */
@@ -48,9 +48,9 @@ const Wait = {
   events: 40_000,
   /** Time between two comparisons in `settleRetries`. */
   repeat: 700,
-  /** Maximum wait for one step. Long enough for a busy machine. */
+  /** Maximum wait for one step, except as in `changing`. Long enough for a busy machine. */
   max: 180_000,
-  /** As `max` for `settle`, if a side has changed within the time `different`. */
+  /** Maximum wait in `settle` while the last change of a side is more recent than `different`. */
   changing: 300_000,
 }
 
@@ -99,7 +99,10 @@ export class Twin {
   comparedResponses = 0
   readonly namespace: string
   readonly differingSteps: StepResult[] = []
-  /** Steps whose sides, after reaching the expected state, became equal only after the last refresh, which includes Capstan's side. */
+  /**
+   * Steps whose sides reached the expected state, or then became equal, only after the last possible refresh. This refresh includes Capstan's
+   * side.
+   */
   readonly refreshedSteps: string[] = []
   readonly explained = new Set<Explained>()
   readonly #sides: readonly [Side, Side]
@@ -118,7 +121,10 @@ export class Twin {
     this.#interruption = interruption
   }
 
-  /** Called at the end of a case, so that the interruption does not wait for the case. */
+  /**
+   * Called at the end of a case. Reports the response differences after the last step, and leaves the interruption, so that it does not wait
+   * for this case.
+   */
   close(): void {
     const differences = this.#responseDifferences
     if (differences.length > 0) this.differingSteps.push({ step: 'responses after the last step', differences })
@@ -145,7 +151,10 @@ export class Twin {
     await interruption.join(act)
   }
 
-  /** Registers an extension with a handler for every hook, each of which allows the next step until `setResponse` changes its response. */
+  /**
+   * Registers an extension with a handler for every hook except Discovery. Each handler allows the next step until `setResponse` changes its
+   * response.
+   */
   async registerExtension(): Promise<void> {
     await this.#both((side) => side.createExtensionConfig(this.namespace))
     const isDiscovered = (object: KubeObject) =>

@@ -113,8 +113,8 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
     getCondition(controlPlaneMachine(machines), 'Updating')?.message === message
 
   // The annotation is enough to start an update: the LocalControlPlane controller continues as after an interrupted start of an update.
-  const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
-  await client.patch(Machine, key!, { type: 'merge', body: mark })
+  const body = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
+  await client.patch(Machine, key!, { type: 'merge', body })
   const failed = 'UpdateMachine hook failed: please check controller logs for errors'
   await until(client, Machine, 'the condition reports the failure', hasMessage(failed), inDefault)
   checks.check('a failed UpdateMachine is reported on the Machine', true)
@@ -140,8 +140,8 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
     inDefault,
   )
   const { annotations = {} } = controlPlaneMachine(updatedMachines).metadata
-  const marks = Object.keys(annotations).filter((name) => /in-place-updates|pending-hooks/.test(name))
-  checks.check('the annotations of the update are removed when it is complete', marks.length === 0, annotations)
+  const updateAnnotations = Object.keys(annotations).filter((name) => /in-place-updates|pending-hooks/.test(name))
+  checks.check('the annotations of the update are removed when it is complete', updateAnnotations.length === 0, annotations)
   await setInPlaceUpdates(client, extensionConfig, false)
 }
 

@@ -30,7 +30,7 @@ export const poolReport = (...machines: readonly string[]): Report => ({
   status: { ready: true, initialization: { provisioned: true }, replicas: machines.length },
 })
 
-/** Creates a ClusterClass and a Cluster of this class; its only workers are the given MachinePools. */
+/** Creates a ClusterClass, and a Cluster of this class whose only workers are the given MachinePools. */
 export async function createPoolTopology(twin: Twin, ...machinePools: readonly object[]): Promise<void> {
   await createTopology(twin, { workers: { machinePools: [poolClass()] } }, { workers: [], topology: pools(...machinePools) })
 }

@@ -120,7 +120,7 @@ export function isUpgrading(controlPlane: object, contract: ContractVersion): bo
 
 /**
  * Returns `status.versions`.
- * @throws TypeError when a version cannot be parsed, the versions are not in ascending order, or a count is negative
+ * @throws TypeError when one of several versions cannot be parsed, the versions are not in ascending order, or a count is negative
  */
 export function statusVersionsOf(controlPlane: object, contract: ContractVersion): ReplicasOfVersion[] | undefined {
   const versions = readField(controlPlane, ControlPlaneContract.statusVersions, contract)

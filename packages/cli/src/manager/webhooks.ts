@@ -72,7 +72,10 @@ function namespacedName(text: string): ObjectKey & { readonly namespace: string 
   return { namespace, name }
 }
 
-/** Whether the flags request webhooks. @throws UsageError when flags contradict each other or are missing */
+/**
+ * Whether the flags request webhooks.
+ * @throws UsageError when flags contradict each other or are missing, or --webhook-url is not a URL with https
+ */
 export function wantsWebhooks(flags: WebhookFlags, leaderElect: boolean): boolean {
   if (flags.webhooks === false && flags.webhookPort !== undefined)
     throw new UsageError('--no-webhooks and --webhook-port exclude each other: give one')
@@ -130,9 +133,9 @@ export interface ManagerWebhooksOptions {
 }
 
 /**
- * Removes the webhook configurations of these providers before another program takes over, because the API server rejects writes
- * of the providers' kinds while configurations exist that no manager serves. Resets the conversion of a CRD to the Service of the
- * manifests if its conversion webhook has a URL that `isOurs` accepts (default: any URL).
+ * Removes the webhook configurations of these providers, because the API server rejects writes of the providers' kinds while
+ * configurations exist that no manager serves. Resets the conversion of a CRD to the Service of the manifests if its conversion
+ * webhook has a URL that `isOurs` accepts (default: any URL).
  */
 export async function removeManagerWebhooks(
   client: Client,
@@ -264,7 +267,7 @@ interface CertificateUser {
   readonly log: Logger
 }
 
-/** Publishes and serves the certificates in a folder, also after each change of the files. */
+/** Calls `trust` with the certificate authority in a folder, and `serve` with the certificate; also after each change of these files. */
 async function serveFromFolder(folder: string, { trust, serve, log }: CertificateUser): Promise<{ close(): void }> {
   const logFailure = (err: unknown) => log.error('Cannot use certificates of webhooks', { folder, reason: messageOf(err) })
   let latest = Promise.resolve()

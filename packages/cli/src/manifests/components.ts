@@ -71,8 +71,8 @@ export function components(options: ManifestOptions): Manifest[] {
     networkPolicy(options),
     ...(certificates === 'cert-manager' ? certManagerObjects(provider) : []),
   ]
-  // All objects of a components file have the same provider label. CRDs of the local provider come with another value of this label,
-  // which depends on their API group. It is replaced.
+  // All objects of a components file have the same provider label. In the declarations of the local provider's CRDs, the value of this
+  // label depends on the API group, so it is replaced.
   return objects.map((object) => ({
     ...object,
     metadata: {

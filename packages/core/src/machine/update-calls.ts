@@ -10,7 +10,7 @@ export type UpdateResult =
   /** The update is in progress: call the hook again after `retryAfter` milliseconds. */
   { readonly kind: 'blocked'; readonly waiting: WaitingFor; readonly retryAfter: number } | { readonly kind: 'done' }
 
-/** Inputs of `UpdateCalls.call`. */
+/** Inputs of `UpdateCalls.call`, beside the Machine and the signal. */
 export interface UpdateRequest {
   /** Desired Machine, infrastructure machine and bootstrap config. */
   readonly desired: CallInput<typeof UpdateMachine>['desired']
@@ -70,8 +70,8 @@ export class UpdateCalls {
 
   /**
    * Calls the hook, unless a cached response is still valid.
-   * @throws Error when no handler or several handlers are registered; the runtime client's error when the handlers are unknown or the call
-   *   fails
+   * @throws Error when no handler or several handlers are registered; the runtime client's error when the handlers are unknown, or the call
+   *   fails and the failure policy of the handler does not ignore the failure
    */
   async call(machine: Machine, { desired, retries, clock }: UpdateRequest, signal: AbortSignal): Promise<UpdateResult> {
     const { uid } = machine.metadata

@@ -27,14 +27,14 @@ interface Decision {
    * Machines can be updated in place.
    */
   readonly uncovered: readonly string[]
-  /** Time of the response, by `Clock.elapsed`. */
+  /** Time of the response or, without a call, of the decision, by `Clock.elapsed`. */
   readonly receivedAt: number
 }
 
 /**
- * Caches responses of extensions for 24 hours, so that not every reconcile of a rollout sends the same request. The key of a response consists
- * of the parts of the request on which the response may depend. It does not contain the name of the current set: until that set exists, each
- * reconcile generates another name.
+ * Caches decisions for 24 hours, so that not every reconcile of a rollout sends the same request to the extension. The key of a decision
+ * consists of the handler, the number of retry requests, and the parts of the request on which the response may depend. It does not contain the
+ * name of the target set: until that set exists, each reconcile generates another name.
  */
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
@@ -43,7 +43,7 @@ export class InPlaceDecisions {
    * of the controller's watch on Clusters updates the counts.
    */
   readonly retries = new RetryRequests()
-  /** Number of changes of extensions. The response to a call that began before the last change is not cached. */
+  /** Number of changes of extensions. A decision whose call began before the last change is not cached. */
   changes = 0
   readonly #byDeployment = new Map<string, Map<string, Decision>>()
   /** Deployments whose requests are in progress or have failed. */
@@ -54,8 +54,8 @@ export class InPlaceDecisions {
   }
 
   /**
-   * Drops the responses of an extension when the extension is changed or removed. Then calls `enqueue` for each deployment whose requests are
-   * in progress or have failed, because the deployment may wait for this extension.
+   * When an extension is added, changed or removed, drops the decisions about its handlers. Then calls `enqueue` for each deployment whose
+   * requests are in progress or have failed, because the deployment may wait for this extension.
    */
   whenExtensionsChange(enqueue: (deployment: ObjectKey) => void): void {
     this.runtime.onChanged?.((extensionConfig) => {
@@ -91,7 +91,7 @@ export class InPlaceDecisions {
     this.#byDeployment.set(key, decisions)
   }
 
-  /** Drops the responses for a deployment whose rollout is complete or that was deleted. */
+  /** Drops the decisions for a deployment whose rollout is complete or that was deleted. */
   forget(deployment: ObjectKey): void {
     this.#byDeployment.delete(keyText(deployment))
     this.end(deployment)
@@ -100,8 +100,9 @@ export class InPlaceDecisions {
 
 /**
  * Returns the names of the sets whose Machines can be updated in place to `target`, which may not exist yet. For other sets, an event lists
- * the uncovered differences, once per request; without a handler, there is no event.
- * @throws Error when several handlers are registered, the handler fails, or a template does not exist: the rollout then waits
+ * the uncovered differences, once per decision; without a handler, there is no event.
+ * @throws Error when several handlers are registered, the call fails and the failure policy of the handler does not ignore the failure, or a
+ *   template does not exist: the rollout then waits
  */
 export async function findMovableSets(
   sets: readonly MachineSet[],
@@ -131,8 +132,8 @@ export async function findMovableSets(
 type InPlaceIO = MachineDeploymentIO & { readonly inPlace: InPlaceDecisions }
 
 /**
- * Reports whether the Machines of a set can be updated in place. Without a cached response, calls the handler, and logs the result; an event
- * lists uncovered differences.
+ * Reports whether the Machines of a set can be updated in place. Without a cached decision, calls the handler, unless an in-place update is
+ * impossible for any extension, and logs the result; an event lists uncovered differences.
  */
 async function decideMovable(
   set: MachineSet,
@@ -256,7 +257,7 @@ async function readTemplate(set: MachineSet, ref: ContractRef | undefined, io: M
   return toObserved(await observeExternal(io, ref, set.metadata.namespace!, machineDeploymentsOfTemplate))
 }
 
-/** Returns the parts of the templates on which the response may depend, without labels and annotations. */
+/** Returns the parts of the templates on which the decision may depend, without labels and annotations, or the text of the obstacle. */
 const relevantParts = (templates: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>
   templates.kind === 'obstacle'
     ? templates.text

@@ -58,7 +58,7 @@ import { type DesiredState, desiredState, type DesiredVersions, removeEmptyEndpo
 import { TopologyScope, type TopologyMemory } from './scope.ts'
 import { applyPatches } from './patches/patches.ts'
 import { legacyTopologyReconciled, topologyReconciledCondition } from './topology-reconciled.ts'
-import { hooksOfStep, startWasInterrupted } from './upgrade/upgrade.ts'
+import { hooksPendingAfterStart, startWasInterrupted } from './upgrade/upgrade.ts'
 import { withWaiting } from '../waiting-records.ts'
 import { withDefaultedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
@@ -200,7 +200,7 @@ async function applyState(
   if (controlPlane.state === 'starting') {
     // The pending hooks are recorded before the version is written, so that a crash in between does not lose them. See startWasInterrupted.
     await scope.change({
-      add: scope.memory.runtime ? hooksOfStep(controlPlane.version, plan) : [],
+      add: scope.memory.runtime ? hooksPendingAfterStart(controlPlane.version, plan) : [],
       annotations: { [ClusterTopologyUpgradeStepAnnotation]: controlPlane.version },
     })
   }

@@ -204,7 +204,7 @@ function reformatted(body: Uint8Array): Uint8Array {
   }
 }
 
-/** Returns a text for each member that is missing, unknown or of another type than in the schema. Uses no code of the decoder. */
+/** Returns a text for each value that is missing, not in the schema, or invalid for its type in the schema. Uses no code of the decoder. */
 function shapeProblems(
   value: unknown,
   schemaOrRef: JSONSchema,

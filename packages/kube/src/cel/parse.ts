@@ -33,7 +33,7 @@ class Parser {
   readonly #dialect: Dialect
   #index = 0
   #depth = 0
-  /** Index of the first token in the parentheses of the last call. */
+  /** Index of the first token of the arguments in the last call that has any. */
   #firstArgument = -1
 
   constructor(list: readonly Token[], dialect: Dialect) {
@@ -130,7 +130,7 @@ class Parser {
     if (!this.#nextIs('!') && !this.#nextIs('-')) return this.#member()
     let count = 0
     while (this.#skip(text)) count++
-    // A minus before a number is part of the literal, because the smallest integer has no positive counterpart.
+    // A minus before a number is part of the literal, because the lowest integer has no positive counterpart.
     const literal = this.#next
     if (text === '-' && literal.kind === 'literal' && (typeof literal.value === 'bigint' || typeof literal.value === 'number')) {
       const member = this.#member(true)

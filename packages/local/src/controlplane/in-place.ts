@@ -49,9 +49,9 @@ export interface InPlaceUpdates {
   readonly ready: boolean
   /** Returns the names of the hook's handlers that select the object. */
   handlersFor(hook: typeof CanUpdateMachine, forObject: KubeObject): Promise<readonly string[]>
-  /** Calls `listener` whenever the registered handlers change. */
+  /** Calls `listener` when an extension is added, changed or removed. */
   onChanged?(listener: () => void): void
-  /** @throws Error when the handler fails */
+  /** @throws Error when the call fails and the failure policy of the handler does not ignore the failure */
   call(
     hook: typeof CanUpdateMachine,
     forObject: KubeObject,
@@ -75,7 +75,7 @@ type Decision = { readonly kind: 'can' } | { readonly kind: 'cannot'; readonly r
 /**
  * Decides whether an extension can update the Machine in place.
  *
- * @throws Error when several handlers select the Machine, when the extension fails, or when the API server fails
+ * @throws Error when several handlers select the Machine, when `call` of `updates` fails, or when the API server fails
  */
 export async function decideInPlaceUpdate(
   scope: ControlPlaneScope,
@@ -86,7 +86,7 @@ export async function decideInPlaceUpdate(
   const handler = onlyHandler(CanUpdateMachine, await updates.handlersFor(CanUpdateMachine, machine))
   if (handler === undefined) return cannotUpdate()
   const change = await changeOf(scope, machine, io)
-  if ('missing' in change) return cannotUpdate(change.missing)
+  if ('obstacle' in change) return cannotUpdate(change.obstacle)
   const request = await buildRequest(change, scope.controlPlane.spec.version, io)
   if ('rejected' in request) return cannotUpdate(request.rejected)
   const response = await io.withoutWorker(() => updates.call(CanUpdateMachine, machine, handler, request, { signal: io.signal }))
@@ -96,24 +96,31 @@ export async function decideInPlaceUpdate(
 
 const cannotUpdate = (...reasons: string[]): Decision => ({ kind: 'cannot', reasons })
 
-/** Returns the Machine's current objects and the objects that this control plane would create now, or why these cannot be determined. */
-async function changeOf(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<Change | { missing: string }> {
+/**
+ * Returns the Machine's current objects and the objects that this control plane would create now, or the reason why the Machine cannot be
+ * updated in place.
+ */
+async function changeOf(
+  scope: ControlPlaneScope,
+  machine: Machine,
+  io: ReconcileContext,
+): Promise<Change | { obstacle: string }> {
   const { controlPlane, cluster, template } = scope
   const { infrastructure, infrastructureKind, bootstrap } = await readMachineParts(machine, io)
   const { kind, name } = machine.spec.infrastructureRef
-  if (!infrastructure || template.state !== 'found') return { missing: `could not compute desired ${kind}` }
-  if (!bootstrap) return { missing: `could not compute desired ${LocalBootstrapConfig.kind}` }
+  if (!infrastructure || template.state !== 'found') return { obstacle: `could not compute desired ${kind}` }
+  if (!bootstrap) return { obstacle: `could not compute desired ${LocalBootstrapConfig.kind}` }
   const { [TemplateClonedFromNameAnnotation]: from, [TemplateClonedFromGroupKindAnnotation]: groupKind } =
     infrastructure.metadata.annotations ?? {}
-  if (from === undefined || groupKind === undefined) return { missing: `${kind} ${name} has no annotation with its template` }
+  if (from === undefined || groupKind === undefined) return { obstacle: `${kind} ${name} has no annotation with its template` }
   const isAppliedByThisManager = infrastructure.metadata.managedFields?.some(
     ({ manager, operation }) => manager === InfrastructureManager && operation === 'Apply',
   )
   // Fields that another manager applied would remain after their removal from the template, and be taken for desired fields.
-  if (!isAppliedByThisManager) return { missing: `${kind} ${name} was not applied by this control plane` }
+  if (!isAppliedByThisManager) return { obstacle: `${kind} ${name} was not applied by this control plane` }
   const desiredKind = clonedKind(referencedKind(machineTemplateOf(controlPlane).spec.infrastructureRef, io))
   if (desiredKind.kind !== infrastructureKind.kind || desiredKind.group !== infrastructureKind.group) {
-    return { missing: `${kind} cannot be updated in-place: ${desiredKind.kind}.${desiredKind.group} is required` }
+    return { obstacle: `${kind} cannot be updated in-place: ${desiredKind.kind}.${desiredKind.group} is required` }
   }
   const metadata = machineMetadata(scope)
   const clone = fromTemplate(template.object, {
@@ -217,7 +224,7 @@ export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Ma
     )
   }
   const change = await changeOf(scope, latest, io)
-  if ('missing' in change) throw triggerError(`, ${change.missing}`)
+  if ('obstacle' in change) throw triggerError(`, ${change.obstacle}`)
   const { infrastructure, bootstrap } = change
   try {
     const { metadata } = infrastructure.desired

@@ -16,7 +16,7 @@ export interface OpenAPIPart {
 export const openAPIHead = { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'unversioned' } }
 
 /**
- * Returns the document of a group version in parts: first the schemas of built-in kinds and apimachinery, then for each resource its paths
+ * Yields the document of a group version in parts: first the schemas of built-in kinds and apimachinery, then for each resource its paths
  * and, if it is a custom resource, its schemas.
  * @param builtinSchemas returns the built-in schemas with the given names, and all schemas that they refer to
  */

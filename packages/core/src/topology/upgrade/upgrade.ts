@@ -1,8 +1,10 @@
 /**
- * Decides which version each object gets in this reconcile. Pure: pending hooks and hook responses are inputs; when a response is missing,
- * the decision is to call the hook. Upstream: exp/topology/desiredstate, v1.14. Upstream (since its pull request 14171) writes the pending
- * hooks of a step after the version of the control plane. Here they are written before the version. If the process stops between the two
- * writes, `startWasInterrupted` prevents calls of the hooks.
+ * Decides which versions the control plane and the workers get in this reconcile. Pure: pending hooks and hook responses are inputs; when a
+ * response is missing, the decision is to call the hook. Upstream: exp/topology/desiredstate, v1.14.
+ *
+ * The pending hooks of a step are written before the version of the control plane, as in upstream's v1.14.0. If the version is then not
+ * written, `startWasInterrupted` prevents calls of the hooks; v1.14.0 calls them. After v1.14.0, upstream's pull request 14171 changed the
+ * order: the version is written before the pending hooks.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'
 import { compareWithBuild } from '@capstan/api'
@@ -17,8 +19,8 @@ export type UpgradeHook =
   | 'AfterClusterUpgrade'
 
 /**
- * Hooks of one step of the upgrade: they become pending when the step begins, and while one of them blocks, the control plane keeps its
- * version. AfterClusterUpgrade is not one of them, because it ends the whole upgrade.
+ * Hooks of one step of the upgrade: they become pending when the step begins, those of workers only if the step upgrades workers. While one
+ * of them blocks, the control plane keeps its version. AfterClusterUpgrade is not one of them, because it ends the whole upgrade.
  */
 export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const
 
@@ -26,7 +28,7 @@ export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'A
  * Returns the hooks that become pending when the control plane is upgraded to `version`. Hooks of workers are included only when `version`
  * is also the next step of the workers.
  */
-export const hooksOfStep = (version: string, { workers }: UpgradePlan): UpgradeHook[] => [
+export const hooksPendingAfterStart = (version: string, { workers }: UpgradePlan): UpgradeHook[] => [
   'AfterClusterUpgrade',
   'AfterControlPlaneUpgrade',
   ...(workers[0] === version ? (['BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const) : []),
@@ -118,9 +120,9 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 }
 
 /**
- * Whether a crash interrupted the start of a step. The pending hooks of a step are written before the control plane is upgraded, so that a
- * crash in between loses no hook. After such a crash, the recorded step is newer than the control plane's version, and the hooks of the
- * step are not due.
+ * Whether the start of a step was interrupted, by a crash or because the new version of the control plane could not be written. The pending
+ * hooks of a step are written before this version, so that an interruption loses no hook. After an interruption, the recorded step is newer
+ * than the control plane's version, and the hooks of the step are not due.
  */
 export const startWasInterrupted = ({ controlPlane, step }: UpgradeFacts): boolean =>
   step !== undefined && controlPlane !== undefined && compareWithBuild(step, controlPlane.version) === 1
@@ -130,11 +132,11 @@ export interface WorkerTopology {
   readonly name: string
   /** Version of the existing object; absent before it is created. */
   readonly current: string | undefined
-  /** Whether some of its Machines, or of the Nodes of a MachinePool, have another version than the object itself. */
+  /** Whether Machines of a MachineDeployment or their kubelets, or Nodes of a MachinePool, have another version than the object itself. */
   readonly upgrading: boolean
   /** Whether it has the defer-upgrade annotation. */
   readonly defer?: boolean
-  /** Whether it has the hold-upgrade-sequence annotation, which also defers all following workers. */
+  /** Whether it has the hold-upgrade-sequence annotation, which also defers all following workers of the same kind. */
   readonly hold?: boolean
   /** Whether the topology no longer has it, but its object still exists. */
   readonly removed?: boolean

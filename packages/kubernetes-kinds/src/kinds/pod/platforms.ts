@@ -69,7 +69,7 @@ const notForWindowsContainers = [
   'runAsGroup',
 ] as const satisfies readonly (keyof SecurityContext)[]
 
-/** Returns errors for fields that do not apply to the operating system of the pod, and for an unknown operating system. */
+/** Returns errors for fields that do not apply to the operating system of the pod, and for an unknown or empty operating system. */
 export function platformErrors(field: string, spec: PodSpec): FieldError[] {
   const { os, securityContext = {} } = spec
   if (!os) return []
