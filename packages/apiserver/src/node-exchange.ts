@@ -15,8 +15,10 @@ export type Res = ServerResponse
 const DrainFactor = 8
 
 /**
- * Reads the whole body. @throws BodyTooLarge when it is longer than `limit` bytes; TooManyRequests when the budget is used up;
- * `clientDisconnected` when the request is closed before the end of the body
+ * Reads the whole body. Closes a request whose body exceeds `DrainFactor` times `limit`.
+ *
+ * @throws BodyTooLarge when the body is longer than `limit` bytes; TooManyRequests when the budget is used up; when the request is closed
+ * before the end of the body, the error of its stream or, if there is none, `clientDisconnected`
  */
 export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'>, requester?: Requester): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0)

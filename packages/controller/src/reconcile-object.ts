@@ -49,8 +49,8 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   readonly order: ConditionOrder
   /**
    * Returns the status fields on which other controllers or users act, and those that cannot be computed again because they are stored only
-   * in the status, such as times. A change of other status fields, such as counts and messages, may be postponed, and is then written
-   * together with later changes. If absent, all changes are written at once.
+   * in the status, such as times. A change of only other status fields, such as counts and messages, may be postponed, so that one write
+   * covers several changes. If absent, all changes are written at once.
    */
   readonly significantFields?: (object: T) => unknown
   /**
@@ -199,7 +199,7 @@ function anticipateGeneration(before: Reconcilable, object: Reconcilable): void 
   if (generation !== undefined && !equal(before.spec, object.spec)) object.metadata.generation = generation + 1
 }
 
-/** Combines the errors of phases, and of the commit after them, into one error. The loop logs it and retries the reconcile. */
+/** Combines the errors of phases, and of the commit after them, into one error. The loop retries the reconcile unless all are TerminalErrors. */
 function phaseErrors(kind: Kind, key: ObjectKey, errors: readonly unknown[]): AggregateError {
   const text = errors.map(messageOf).join('; ')
   return new AggregateError(errors, `Cannot reconcile ${kind.kind} ${keyText(key)}: ${text}`)

@@ -101,7 +101,7 @@ test('the trace has every lifecycle hook, in order', async () => {
   expect(calls.every(({ extensionConfig }) => extensionConfig === 'sample')).toBe(true)
 })
 
-test('lifecycleOf adds to the ClusterClass an extension that computes patches, declares variables and plans upgrades', async () => {
+test('lifecycleOf adds to the ClusterClass the handlers for patches, their validation, variables and upgrade plans', async () => {
   const extension = defineExtension({
     name: 'topology',
     handlers: [

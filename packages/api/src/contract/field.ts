@@ -30,7 +30,7 @@ export function field<T>(
   }
 }
 
-/** Returns the value at the field's path; `undefined` if it is absent or null. @throws TypeError when a parent of the field is not an object */
+/** Returns the value at the field's path; `undefined` if it is absent or null. @throws TypeError when a parent of the field is a list or a scalar */
 export function readField<T>(object: object, field: ContractField<T>, contract: ContractVersion): T | undefined {
   return readPath(object, field.paths[contract]) as T | undefined
 }
@@ -38,8 +38,8 @@ export function readField<T>(object: object, field: ContractField<T>, contract: 
 /**
  * Returns the text at the field's path; `undefined` if it is absent or null.
  *
- * @throws TypeError when the value is not a string, when a parent of the field is not an object, or when the text has more than `maxLength`
- * UTF-16 code units, the limit of the field to which core copies the text
+ * @throws TypeError when the value is not a string, when a parent of the field is a list or a scalar, or when the text has more than
+ * `maxLength` UTF-16 code units. Callers pass the maximum length of the field to which core copies the text.
  */
 export function readText(
   object: object,

@@ -37,11 +37,19 @@ export const InfraMachineTemplateContract = {
 const maxProviderIDLength = 512
 const maxFailureDomainLength = 256
 
-/** Returns the provider ID; `undefined` or empty before it is set. @throws TypeError when it is no string, or too long for a Machine */
+/**
+ * Returns the provider ID; `undefined` or empty before it is set.
+ *
+ * @throws TypeError when it is not a string, when it is too long for a Machine, or when `spec` is a list or a scalar
+ */
 export const providerIDOf = (infraMachine: object, contract: ContractVersion): string | undefined =>
   readText(infraMachine, InfraMachineContract.providerID, contract, maxProviderIDLength)
 
-/** Returns the failure domains in spec and status. @throws TypeError when one of them is no string, or too long for a Machine */
+/**
+ * Returns the failure domains in spec and status, each `undefined` if it is absent or null.
+ *
+ * @throws TypeError when one of them is not a string or is too long for a Machine, or when `spec` or `status` is a list or a scalar
+ */
 export function failureDomainsOfMachine(infraMachine: object, contract: ContractVersion) {
   const { specFailureDomain, failureDomain } = InfraMachineContract
   return {
@@ -56,10 +64,10 @@ const maxAddressLength = 256
 const addressTypes: readonly unknown[] = ['Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS']
 
 /**
- * Returns the addresses of the infrastructure machine; `undefined` when it has no field `status.addresses`.
+ * Returns the addresses of the infrastructure machine; `undefined` when `status.addresses` is absent or null.
  *
- * @throws TypeError when the value is not a list, or violates the schema of `Machine.status.addresses`, because the API server would reject
- * the whole status of the Machine
+ * @throws TypeError when `status` is a list or a scalar, when the addresses are not a list, or when they violate the schema of
+ * `Machine.status.addresses`: the API server would reject the whole status of the Machine
  */
 export function addressesOf(infraMachine: object, contract: ContractVersion): MachineAddress[] | undefined {
   const path = InfraMachineContract.addresses.paths[contract]

@@ -1,14 +1,16 @@
 /**
- * Restores values that an older version cannot represent: v1beta2 distinguishes an explicit `false` or `0` from an absent field, older
- * versions do not. The annotation `cluster.x-k8s.io/conversion-data` contains the v1beta2 object for the conversion back.
+ * Restores values that an older version cannot represent, such as an explicit `false` or `0` in a field in which the older version does not
+ * distinguish it from an absent value. The values come from the annotation `cluster.x-k8s.io/conversion-data` of the older version, which
+ * contains the v1beta2 object without its metadata.
  */
 import { isRecord } from '@capstan/kube'
 import type { Struct } from './go-types.ts'
 
 /**
- * Sets each boolean or number at `path` to `false` or `0` if `restored` has this value, unless `value` has a non-zero value there. Removes
- * a zero that `restored` does not have. With `list[name]`, items of both lists correspond by the field `name`; with `list[]` by index, if
- * the lists have equal lengths. `{schema}` stands for the booleans of a schema and of all schemas in it.
+ * Sets each boolean or number at `path` to `false` or `0` if `restored`, the object of the annotation, has this value there, unless `value`
+ * has a non-zero value there. Removes a zero that `restored` does not have. In a path, `list[KEY]` means that items of both lists correspond
+ * by the field KEY; `list[]`, that they correspond by index, but only if the lists have equal lengths. `{schema}` stands for the
+ * `schemaBooleans` of a schema and of all schemas in it.
  */
 export function restoreZero(value: Struct, restored: unknown, path: string): void {
   restoreAt(value, isRecord(restored) ? restored : {}, path.split('.'))
@@ -64,8 +66,8 @@ function restoreSchema(schema: Struct, restored: Struct): void {
 }
 
 /**
- * Copies the value at a path from the restored v1beta2 object, regardless of the older version's value. Deletes the value if the restored
- * object has none.
+ * Copies the value at a path from `restored`, the object of the annotation, regardless of the older version's value. Deletes the value if
+ * `restored` has none.
  */
 export function copyRestored(value: Struct, restored: Struct, path: string): void {
   const names = path.split('.')

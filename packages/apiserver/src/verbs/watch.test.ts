@@ -34,7 +34,8 @@ const watch = async (options: Partial<WatchOptions> = {}) =>
   collected(await t.client.watch(Widget, { namespace, ...options, signal: stop.signal }))
 const label = (name: string, labels: object) =>
   t.client.patch(Widget, at(name), { type: 'merge', body: { metadata: { labels } } })
-const now = () => String(t.server.store.revision)
+/** Returns the newest resourceVersion of the server. */
+const newest = () => String(t.server.store.revision)
 
 describe('a watch', () => {
   test('without a resourceVersion begins with the existing objects', async () => {
@@ -49,7 +50,7 @@ describe('a watch', () => {
 
   test('from a resourceVersion sends the selected changes since then', async () => {
     await t.client.create(Widget, aWidget('a'))
-    const resourceVersion = now()
+    const resourceVersion = newest()
     await label('a', { x: 'y' })
     await t.client.create(ConfigMap, { metadata: at('c') })
     const events = await watch({ resourceVersion })
@@ -61,20 +62,20 @@ describe('a watch', () => {
 
   test('sends a deleted object as last stored, at the resourceVersion of its deletion', async () => {
     await t.client.create(Widget, aWidget('a', { color: 'red' }, { finalizers: ['example.com/f'] }))
-    const events = await watch({ resourceVersion: now() })
+    const events = await watch({ resourceVersion: newest() })
     await t.client.delete(Widget, at('a'))
     await t.client.patch(Widget, at('a'), { type: 'merge', body: { metadata: { finalizers: null } } })
     await quiet()
     expect(events.texts()).toEqual(['MODIFIED a', 'DELETED a'])
     expect(events.seen[1]?.object).toMatchObject({
-      metadata: { resourceVersion: now(), finalizers: ['example.com/f'] },
+      metadata: { resourceVersion: newest(), finalizers: ['example.com/f'] },
       spec: { color: 'red' },
     })
   })
 
   test('with a selector sends ADDED and DELETED when objects begin and cease to match', async () => {
     await t.client.create(Widget, aWidget('a'))
-    const events = await watch({ labelSelector: 'on=1', resourceVersion: now() })
+    const events = await watch({ labelSelector: 'on=1', resourceVersion: newest() })
     await label('a', { off: '1' })
     await label('a', { on: '1' })
     await label('a', { more: '1' })
@@ -165,7 +166,7 @@ describe('a watch', () => {
 
 describe('the timer of a watch', () => {
   test('sends a bookmark to a quiet watch when the revision has changed', async () => {
-    const events = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
+    const events = await watch({ resourceVersion: newest(), allowWatchBookmarks: true })
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
     expect(events.texts()).toEqual([])
@@ -173,25 +174,28 @@ describe('the timer of a watch', () => {
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
     expect(events.seen).toEqual([
-      { type: 'BOOKMARK', object: { kind: 'Widget', apiVersion: 'shop.example.com/v1', metadata: { resourceVersion: now() } } },
+      {
+        type: 'BOOKMARK',
+        object: { kind: 'Widget', apiVersion: 'shop.example.com/v1', metadata: { resourceVersion: newest() } },
+      },
     ])
   })
 
   test('sends a bookmark to a watch whose objects do not change while others of the kind do', async () => {
-    const events = await watch({ resourceVersion: now(), allowWatchBookmarks: true, labelSelector: 'on=1' })
+    const events = await watch({ resourceVersion: newest(), allowWatchBookmarks: true, labelSelector: 'on=1' })
     await t.client.create(Widget, aWidget('a'))
     await t.client.create(Widget, { ...aWidget('k'), metadata: { name: 'k', namespace: 'kube-system' } })
     await quiet()
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
-    expect(events.seen.map(({ type, object }) => [type, object.metadata.resourceVersion])).toEqual([['BOOKMARK', now()]])
+    expect(events.seen.map(({ type, object }) => [type, object.metadata.resourceVersion])).toEqual([['BOOKMARK', newest()]])
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
     expect(events.seen.length).toBe(1)
   })
 
   test('sends no bookmark when the last event had the newest revision', async () => {
-    const events = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
+    const events = await watch({ resourceVersion: newest(), allowWatchBookmarks: true })
     await t.client.create(Widget, aWidget('a'))
     await quiet()
     t.clock.step(t.clock.now() + minutes(1))
@@ -200,7 +204,13 @@ describe('the timer of a watch', () => {
   })
 
   test('sends no bookmark with an older revision than an earlier event, when the reader is slow', async () => {
-    const options = { namespace, resourceVersion: now(), allowWatchBookmarks: true, labelSelector: 'on=1', signal: stop.signal }
+    const options = {
+      namespace,
+      resourceVersion: newest(),
+      allowWatchBookmarks: true,
+      labelSelector: 'on=1',
+      signal: stop.signal,
+    }
     const selected = (name: string) => ({ ...aWidget(name), metadata: { ...at(name), labels: { on: '1' } } })
     const reader = (await t.client.watch(Widget, options))[Symbol.asyncIterator]()
     await t.client.create(Widget, selected('a'))
@@ -209,11 +219,11 @@ describe('the timer of a watch', () => {
     await t.client.create(Widget, selected('c'))
     const events = [await reader.next(), await reader.next(), await reader.next()].map(({ value }) => value!)
     expect(events.map(({ type }) => type)).toEqual(['ADDED', 'ADDED', 'BOOKMARK'])
-    expect(events[2]!.object.metadata.resourceVersion).toBe(now())
+    expect(events[2]!.object.metadata.resourceVersion).toBe(newest())
   })
 
   test('ends a watch at its timeout', async () => {
-    const events = await watch({ resourceVersion: now(), timeoutSeconds: 5 })
+    const events = await watch({ resourceVersion: newest(), timeoutSeconds: 5 })
     t.clock.step(t.clock.now() + seconds(5))
     await quiet()
     expect(events.ended).toBe(true)

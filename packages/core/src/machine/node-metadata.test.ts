@@ -146,7 +146,7 @@ describe('taints', () => {
     expect(texts(applyPatch(aNode(), inputOfRevisions('1', undefined)))).toBeUndefined()
   })
 
-  test('of other writers stay behind the taint for an outdated revision', () => {
+  test('of other writers keep their place after the taint for an outdated revision', () => {
     const outdated = applyPatch(aNode(), inputOfRevisions('1', '2'))
     const node = { ...outdated, spec: { ...outdated.spec, taints: [...outdated.spec!.taints!, foreignTaint] } }
     expect(nodePatch(node, inputOfRevisions('1', '2'))).toBeUndefined()

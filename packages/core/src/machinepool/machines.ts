@@ -39,7 +39,7 @@ import { type MachinePoolIO, MachinePoolManager, type MachinePoolPhase, type Mac
 /** Maximum number of Machines that `createMachines` writes in one reconcile: a pool may have 10,000 Machines. */
 const MaxWrites = 200
 
-/** Creates or updates one Machine for each infrastructure machine of the pool. */
+/** Creates a Machine for each infrastructure machine of the pool that is not being deleted, and updates the existing Machines. */
 export const createMachines: MachinePoolPhase = async (scope, io) => {
   // Stays true when writeMachines throws.
   scope.createMachinesFailed = true

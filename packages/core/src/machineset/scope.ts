@@ -34,7 +34,7 @@ export interface MachineSetSettings {
   readonly gates: FeatureGates
 }
 
-/** Names of all preflight checks, as users write them in the annotation `skip-preflight-checks`. */
+/** Names of all preflight checks, as users write them in the annotation `machineset.cluster.x-k8s.io/skip-preflight-checks`. */
 export const PreflightChecks = [
   'ControlPlaneIsStable',
   'KubernetesVersionSkew',
@@ -50,7 +50,7 @@ export interface MachineSetIO extends ReconcileContext {
 
 export type MachineSetPhase = (scope: MachineSetScope, io: MachineSetIO) => Promise<Outcome>
 
-/** Field manager of Machines, their infrastructure and bootstrap configs. */
+/** Field manager of Machines, and of those fields of their infrastructure and bootstrap configs that `MetadataManager` does not set. */
 export const MachineSetManager = 'capi-machineset'
-/** Field manager of labels and annotations of the infrastructure and bootstrap configs. */
+/** Field manager of the labels and annotations that infrastructure and bootstrap configs get from the template of the MachineSet. */
 export const MetadataManager = 'capi-machineset-metadata'

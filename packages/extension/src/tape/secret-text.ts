@@ -42,7 +42,7 @@ const forms: readonly Form[] = [
     pattern: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
     replace: () => Redacted,
   },
-  // `password: x`, `api_key=x`, `--token x`, also where the name is quoted, and quoted within quotes.
+  // `password: x`, `api_key=x`, `--token x`, also where the name is in quotes or in escaped quotes.
   {
     pattern: new RegExp(
       `(${secretName})(?:(${separator(':')})(${afterColon})|(${separator('=')})(${afterEquals})|(?<=--[\\w-]{0,100})([ \\t]{1,9})(?!--)(${afterEquals}))`,
@@ -65,8 +65,8 @@ const forms: readonly Form[] = [
 ]
 
 /**
- * Redacts the first JSON Web Token, and the parts behind it. The token begins with a header in base64: `{"` and a letter, which are `eyJ`.
- * The payload is the next part.
+ * Redacts the first JSON Web Token, and the parts behind it. The token begins with a header, JSON in base64: `{"` and a letter become a text
+ * that begins with `eyJ`. The payload is the next part.
  */
 function withoutToken(text: string): string {
   const parts = text.split('.')

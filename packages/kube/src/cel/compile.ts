@@ -1,7 +1,7 @@
 /**
  * Checks the types of a CEL expression and compiles it to a function, in one traversal of its syntax tree. Values of type `dyn` are checked
- * at run time. The type `any` is a `dyn` for values declared without a type: expressions can compare it, but neither iterate over it nor mix
- * it with other types in a literal.
+ * at run time. The type `any` is a `dyn` for values declared without a type. Unlike another `dyn`, it cannot be iterated over and, except in
+ * arguments of `format`, not be mixed with other types in a literal.
  */
 import { compilePattern } from '../structural/pattern.ts'
 import {

@@ -60,7 +60,8 @@ const MaxCachedLength = 256
 /**
  * Reports whether a pattern means the same in JavaScript and RE2 and cannot backtrack for long. Such a pattern is a sequence of characters
  * and character classes, which may have fixed counts such as `{3}`. If the pattern begins with `^`, one of them may instead have a variable
- * count such as `*` or `{1,5}`. Without `^`, a variable count is not allowed, because searching for `a*b` takes quadratic time.
+ * count such as `*` or `{1,5}`. Without `^`, a variable count is not allowed, because searching for `a*b` takes quadratic time. The pattern
+ * may end with `$`.
  */
 const isPlain = (pattern: string): boolean => PlainForm.test(pattern)
 

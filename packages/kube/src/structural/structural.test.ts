@@ -22,7 +22,7 @@ interface Recorded {
 }
 const { scenarios } = JSON.parse(readFileSync(new URL('testdata/cr-validation.json', import.meta.url), 'utf8')) as Recorded
 
-/** Prunes an object, drops its nulls, sets defaults and validates it, as the server does. */
+/** Prunes an object, drops nulls of fields that are not nullable and have no default, sets defaults and validates it, as the server does. */
 function admitted(schema: JSONSchema, body: object): { object: Record<string, unknown>; causes: string[] } {
   const object = draft(body) as Record<string, unknown>
   const kind = structural(schema)
@@ -39,7 +39,7 @@ for (const { name, steps } of scenarios.filter((scenario) => !scenario.name.incl
     test.each(
       posts.map(({ request, response, unstable }) => [JSON.stringify(request!.body.spec ?? null), request!, response!, unstable]),
     )('%s', (_, request, { status, body = {} }, unstable) => {
-      // The server drops the status when a client writes the object itself instead of its status subresource.
+      // The recorded CRD with a status has a status subresource, so the server drops the status of a create.
       const { status: _dropped, ...input } = request.body
       const { object, causes } = admitted(schema, input)
       const { details } = body as { details?: { causes: { reason: string; field: string; message: string }[] } }
@@ -122,7 +122,7 @@ describe('defaults', () => {
     expect([first, second]).toEqual([{ spec: { a: 'A', list: ['mine'] } }, { spec: { a: 'A', list: [] } }])
   })
 
-  test('no default is set below an absent field', () => {
+  test('no default is set below an absent field that itself has no default', () => {
     const object = {}
     structural(objectWith(props({ a: { type: 'string', default: 'A' } }))).default(object)
     expect(object).toEqual({})
@@ -322,7 +322,7 @@ test.each([
   ['^[^/]{1}$', '😀', true],
   ['a\\-b', 'a-b', true],
   ['^\\.\\*$', '.*', true],
-])('pattern %s matches %j as in RE2: %s', (pattern, text, matches) => {
+])('whether pattern %s matches %j, as in RE2: %s', (pattern, text, matches) => {
   expect(compilePattern(pattern).test(text)).toBe(matches)
   // The second call returns the cached pattern.
   expect(compilePattern(pattern).test(text)).toBe(matches)

@@ -1,6 +1,7 @@
 /**
- * Validates values by their schema. The error texts, their order and the branch of an `anyOf` that is reported are those of upstream:
- * kube-openapi/pkg/validation/validate, as apiextensions-apiserver v0.36 uses it.
+ * Validates values by their schema. The error texts, their order and the branch of an `anyOf` or `oneOf` that is reported follow upstream:
+ * kube-openapi/pkg/validation/validate, as apiextensions-apiserver v0.36 uses it. Where upstream's order is random, errors are in the order
+ * of the schema or of the value.
  */
 import { appendAll } from '../lists.ts'
 import { goFloat } from '../go-text.ts'
@@ -16,8 +17,8 @@ import { compilePattern } from './pattern.ts'
 export type Old = { readonly value: unknown } | undefined
 
 /**
- * Appends validation errors of the value. Returns the number of checks, by which upstream selects the branch of an `anyOf` or `oneOf` that
- * fits best.
+ * Appends validation errors of the value. Returns a count of checks (upstream: MatchCount), by which the branch of an `anyOf` or `oneOf`
+ * that fits best is selected.
  */
 export type Validate = (value: unknown, path: string, errors: FieldError[], old: Old) => number
 
@@ -149,7 +150,7 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
   const withFormat = format === undefined ? '(default format)' : `with format ${format}`
   return (value, path, errors) => {
     const field = fieldOf(path)
-    // Limits are printed as the same type of number as the value.
+    // For a float, limits are printed as floats, too.
     const print = isInt64(value) ? String : goFloat
     const fail = (detail: string) =>
       errors.push({ type: 'FieldValueInvalid', field, text: `Invalid value: ${print(value)}: ${path} in body ${detail}` })
@@ -329,6 +330,6 @@ function tryBranches(schemas: readonly Validate[], value: unknown, path: string,
   return branches
 }
 
-/** Returns the branch that fits best: the one with the most checks. */
+/** Returns the branch that fits best: the first of those with the highest count of checks. */
 const closest = (branches: readonly Branch[]): Branch =>
   branches.reduce((best, branch) => (branch.count > best.count ? branch : best))

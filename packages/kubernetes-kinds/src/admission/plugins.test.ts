@@ -50,8 +50,11 @@ test('without NamespaceLifecycle, objects can be created in missing namespaces, 
 })
 
 describe('OwnerReferencesPermissionEnforcement', () => {
-  /** Returns a client of user bob, who has the permissions `rules`, and an object that can be an owner. */
-  async function bob(rules: NonNullable<ClusterRole['rules']>) {
+  /**
+   * Starts an API server with the ConfigMaps `owner` and `there`, which have no owners. Returns the ConfigMap `owner`, and a client of user
+   * bob, who has the permissions `rules`.
+   */
+  async function startForBob(rules: NonNullable<ClusterRole['rules']>) {
     const { server, client } = await testServer({
       authorization: ['RBAC'],
       admissionPlugins: { enable: ['OwnerReferencesPermissionEnforcement'] },
@@ -64,7 +67,8 @@ describe('OwnerReferencesPermissionEnforcement', () => {
     })
     const owner = await client.create(ConfigMap, { metadata: { name: 'owner', namespace: 'default' } })
     await client.create(ConfigMap, { metadata: { name: 'there', namespace: 'default' } })
-    return { owner, bob: createClient(server.transport({ name: 'bob', groups: ['system:authenticated'] }, { authorized: true })) }
+    const transport = server.transport({ name: 'bob', groups: ['system:authenticated'] }, { authorized: true })
+    return { owner, client: createClient(transport) }
   }
   const write = { verbs: ['create', 'patch', 'get'], apiGroups: [''], resources: ['configmaps'] }
   const finalize = { verbs: ['update'], apiGroups: [''], resources: ['configmaps/finalizers'] }
@@ -101,7 +105,7 @@ describe('OwnerReferencesPermissionEnforcement', () => {
       change: /^accepted$/,
     },
   ])('$name', async ({ permissions, block, create, change }) => {
-    const { bob: client, owner } = await bob(permissions)
+    const { client, owner } = await startForBob(permissions)
     const { name, uid } = owner.metadata
     const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, blockOwnerDeletion: block }]
     expect(await rejection(client.create(ConfigMap, { metadata: { name: 'new', namespace: 'default', ownerReferences } }))).toBe(
@@ -119,7 +123,7 @@ describe('OwnerReferencesPermissionEnforcement', () => {
   })
 
   test('rejects blockOwnerDeletion for an owner of an unknown kind', async () => {
-    const { bob: client } = await bob([write])
+    const { client } = await startForBob([write])
     const ownerReferences = [{ apiVersion: 'a.b/v1', kind: 'X', name: 'x', uid: 'u', blockOwnerDeletion: true }]
     expect(
       await rejection(client.create(ConfigMap, { metadata: { name: 'new', namespace: 'default', ownerReferences } })),
@@ -164,7 +168,7 @@ describe('ServiceAccount', () => {
     expect(await missing).toMatch(/error looking up service account default\/default: serviceaccount "default" not found$/)
   })
 
-  test('a ServiceAccount can restrict its pods to its own secrets', async () => {
+  test('a ServiceAccount can restrict its pods to the Secrets that it lists', async () => {
     const { client } = await start()
     await client.create(ServiceAccount, {
       metadata: { name: 'strict', namespace: 'default', annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' } },

@@ -97,8 +97,8 @@ export const orStopped = (recorded: ScenarioRecord, step: string, observations: 
   observations.length > 0 ? observations : stoppedBefore(recorded, step)
 
 /**
- * Declares a check of each object that exists at one of `marks`: by default, when the cluster of the scenario `life` is ready, and after it
- * was scaled.
+ * Declares a check of each object that exists, and is not being deleted, at one of `marks`: by default, when the cluster of the scenario
+ * `life` is ready, and after it was scaled.
  */
 export const whenReady = (
   contract: ContractName,
