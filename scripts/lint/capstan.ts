@@ -24,7 +24,7 @@ function isRestParameter(node: Node, name: unknown): boolean {
   return false
 }
 
-/** Whether the name is a constant at the top level of the checked file whose value is bounded: `const names = ['a', 'b']`. */
+/** Whether the name is an unexported constant at the top level of the checked file, with a bounded value: `const names = ['a', 'b']`. */
 function isConstantArray(node: Node, name: unknown): boolean {
   let ancestor = node.parent
   while (ancestor.type !== 'Program') ancestor = ancestor.parent
@@ -57,8 +57,8 @@ function isBounded(node: Node): boolean {
 
 /**
  * Forbids `f(...list)` and `new F(...list)`: the arguments of a call are on the stack, which overflows with some 100,000 elements. Lists that
- * come from users can have this size. Allowed are array literals, constants of the file that are array literals, rest parameters of an
- * enclosing function, and casts and conditional expressions of these.
+ * come from users can have this size. Allowed are array literals that spread only allowed lists, unexported top-level constants with an
+ * allowed value, rest parameters of an enclosing function, and casts (`as`) and conditional expressions of these.
  */
 const noSpreadArguments = {
   create: (context: Context) => ({

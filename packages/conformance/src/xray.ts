@@ -22,7 +22,7 @@ import { claimedVersions, type ContractName, labelOf, type ProviderKind } from '
 /** A field of a contract, and the fields of the object's owner to which core copies the value. */
 interface Reading {
   readonly field: ContractField<unknown>
-  /** Path of the copy by the kind of the owner. Absent if core uses the value without copying it. */
+  /** Path of the copy by the kind of the owner. Absent if the value is not compared with a copy. */
   readonly to?: Readonly<Record<string, string>>
   /** Whether core waits until this field is true before it copies other fields, except those with `isEarly`. */
   readonly isMilestone?: true
@@ -44,7 +44,10 @@ function failures(
   } as const satisfies Readonly<Record<string, Reading>>
 }
 
-/** The fields that core reads, by contract. Upstream: core/reconcilers of Cluster, Machine and MachinePool, v1.14. */
+/**
+ * The explained fields, by contract: the fields that core reads, except conditions, fields that only the topology controller reads, and
+ * `unavailableReplicas` of contract v1beta1. Upstream: core/reconcilers of Cluster, Machine and MachinePool, v1.14.
+ */
 const readings: Readonly<Record<ContractName, Readonly<Record<string, Reading>>>> = {
   InfraCluster: {
     provisioned: {
@@ -134,7 +137,7 @@ export interface XrayRow {
   readonly conclusion: string
   /**
    * Whether core cannot read the field, waits for it, or has not copied it yet. True if reading it fails; if it is mandatory, and has no value
-   * or no contract version is chosen; and if core copies it, but the object has no owner or the owner has another value.
+   * or no contract version is chosen; and if core copies it, but the object has no owner or the owner has no equal value.
    */
   readonly isPending: boolean
 }

@@ -78,7 +78,7 @@ describe('Events of a stopping leader', () => {
     expect((await lease()).holderIdentity).toBeUndefined()
   })
 
-  test('are dropped if sending them takes longer than one second, and the Lease is released', async () => {
+  test('that are not sent within one second are dropped, and the Lease is released', async () => {
     expect(await reasonsAfterStop('slow')).not.toContain('Third')
     expect((await lease()).holderIdentity).toBeUndefined()
   })

@@ -155,7 +155,7 @@ export class Loop {
     }
   }
 
-  /** Enqueues a key, unless another process reconciles it and the controller has no `observe`. */
+  /** Enqueues a key if this process reconciles it, or if the controller has `observe`. */
   #add(key: ObjectKey, options?: { lowPriority: boolean; change?: ObjectChange; mayWait?: boolean }): void {
     const { partition } = this.#options
     if (!partition || this.controller.observe || partition.accessFor(key)) this.#queue.add(keyText(key), options)
@@ -193,8 +193,8 @@ export class Loop {
   }
 
   /**
-   * Starts reconciles until all workers are in use. Deferred by a microtask, so that all keys of one event are queued before the first key
-   * is reconciled.
+   * Starts reconciles while keys are ready and workers are free. Deferred by a microtask, so that all keys of one event are queued before
+   * the first key is reconciled.
    */
   #scheduleReconciles(): void {
     if (!this.#started || this.#isScheduled) return
@@ -344,7 +344,7 @@ export class Loop {
   /**
    * Wraps `map` so that it returns no keys of objects that the event filter excludes or the cache does not contain. Used for kinds watched
    * at run time, and for declared watches with the filter `keys`: the event filter does not apply to the objects of these kinds, so their
-   * events may map to excluded objects.
+   * events may map to excluded objects. Without an event filter, returns `map` itself.
    */
   #withEventFilter(map: MapFunction): MapFunction {
     const { eventFilter, informers } = this.#options

@@ -47,7 +47,7 @@ const Pause = { factor: 4, longest: 1000, shortest: 20 }
 type State = 'idle' | 'delayed' | 'ready' | 'running'
 
 interface AddOptions<Change> {
-  /** Whether all other ready keys run first. For keys from lists of all objects and from periodic reconciles. Default: false. */
+  /** Whether all ready keys of normal priority run first. For keys from lists of all objects and from periodic reconciles. Default: false. */
   readonly lowPriority?: boolean
   /** The change that adds the key. After a failed run, a change that the run made itself does not add the key. */
   readonly change?: Change
@@ -122,7 +122,7 @@ export class Queue<Change = unknown> {
     return this.#running
   }
 
-  /** Number of keys of which the queue keeps state. */
+  /** Number of keys that have an entry. */
   get size(): number {
     return this.#entries.size
   }
@@ -136,8 +136,8 @@ export class Queue<Change = unknown> {
 
   /**
    * Enqueues a key as soon as its rate limit allows; a key that runs or is on hold, only afterwards. Keys of low priority run after all
-   * other ready keys. A key has normal priority after a delay, after an addition during its run, and when it is added again with normal
-   * priority. With `mayWait`, the key waits until the pause after its last run (see `Pause`) has ended, so that one run handles several
+   * other ready keys. A key has normal priority after a delay, after an addition during its run or hold, and when it is added again with
+   * normal priority. With `mayWait`, the key waits until the pause after its last run (see `Pause`) has ended, so that one run handles several
    * changes.
    */
   add(key: string, { lowPriority = false, change, mayWait = false }: AddOptions<Change> = {}): void {
@@ -336,7 +336,7 @@ export class Queue<Change = unknown> {
     return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)
   }
 
-  /** Drops the entry of an idle key whose budget is full, so that most idle keys use no memory. */
+  /** Drops the entry of an idle key whose budget is full: the next addition creates an equal entry. */
   #forgetIdle(key: string, entry: Entry<Change>): void {
     if (entry.state !== 'idle' || entry.held || entry.addedAgain !== 'no') return
     this.#refill(entry)

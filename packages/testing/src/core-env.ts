@@ -1,6 +1,6 @@
 /**
- * Environment with core's controllers of Clusters, Machines, MachinePools, ClusterResourceSets and MachineHealthChecks, and a workload
- * cluster. The test itself acts as the provider.
+ * Environment with core's controllers of Clusters, Machines, MachinePools, ClusterResourceSets, ClusterResourceSetBindings and
+ * MachineHealthChecks, and a workload cluster. The test itself acts as the provider.
  */
 import { Cluster, coreKinds, Machine } from '@capstan/api'
 import { memoryStore } from '@capstan/apiserver'
@@ -52,13 +52,13 @@ export interface CoreEnv extends TestEnv {
   patch<T extends KubeObject>(kind: Kind<T>, name: string, body: { status?: object; [field: string]: unknown }): Promise<void>
   get<T extends KubeObject>(kind: Kind<T>, name: string): Promise<T>
   /**
-   * Creates the Cluster `demo`, the objects of its provider, which report that they are provisioned, and its kubeconfig Secret. Advances the
-   * clock by 30 seconds.
+   * Creates the Cluster `demo`, its kubeconfig Secret, and the objects of its provider, which report that the infrastructure is provisioned
+   * and the control plane initialized. Advances the clock by 30 seconds.
    */
   provisionCluster(spec?: Partial<Cluster['spec']>): Promise<void>
   /**
-   * Creates a Machine with its bootstrap config and infrastructure machine, which report that they are provisioned, and its Node. Advances
-   * the clock by 30 seconds.
+   * Creates a Machine with its bootstrap config, which reports its data Secret, its infrastructure machine, which reports that it is
+   * provisioned, and its Node. Advances the clock by 30 seconds.
    */
   provisionMachine(name: string, options?: { labels?: { [key: string]: string }; spec?: Partial<Machine['spec']> }): Promise<void>
 }

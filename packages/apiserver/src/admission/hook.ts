@@ -148,7 +148,7 @@ export const selectsNamespace = (
 
 /**
  * Reports whether all conditions are true. If any is false, the result is false, even when the evaluation of another condition
- * fails. Otherwise a failed evaluation is the result.
+ * fails. Otherwise, if evaluations fail, the result is an error with all their messages.
  */
 export function evaluateConditions({ conditions }: Pick<Hook, 'conditions'>, input: MatchInput): MatchResult {
   const results = conditions.map((condition) => condition(input))

@@ -68,7 +68,8 @@ export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
 /**
  * Reads the provider's manifests.
  *
- * @throws UsageError when the manifests cannot be read, a CustomResourceDefinition is malformed, or none belongs to a provider contract
+ * @throws UsageError when a file, folder or URL cannot be read, a CustomResourceDefinition is malformed, or none belongs to a provider
+ * contract; another Error when the cluster of a kubeconfig cannot be read
  */
 async function providerAt(path: string, { release = releaseOf(path) }: Options, io: Io): Promise<ProviderManifests> {
   const documentation = isFolder(path) ? readDocumentation(path) : undefined

@@ -33,7 +33,7 @@ const handlersText = (handlers: readonly AnnouncedHandler[]): string =>
 export class HookLines {
   readonly #reported = new Map<string, string>()
 
-  /** Returns the line of a call; undefined for a repeated line. */
+  /** Returns the line of a call; undefined if the line is omitted. */
   lineOf(call: HookCall): Line | undefined {
     const line = lineOf(call)
     if (!inEveryReconcile.has(call.hook)) return line

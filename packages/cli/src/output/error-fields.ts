@@ -2,7 +2,7 @@
 import type { LogFields } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
 
-/** Names of JavaScript's error classes for programming errors. For such errors, upstream's managers panic. */
+/** Names of JavaScript's error classes for programming errors. Most such errors are panics in Go. */
 const bugs = new Set(['EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError'])
 
 /** Names of JavaScript's error classes whose errors are unexpected. Errors of other classes, such as StatusError, are expected. */

@@ -35,9 +35,9 @@ function putCounts(status: NonNullable<Cluster['status']>, field: 'controlPlane'
 
 /**
  * Returns the counts of the control plane: those that the control plane object reports or, in a Cluster that has neither such an object nor a
- * topology, those of the Machines. A count that the object does not report keeps its earlier value. As upstream, there are no counts when the
- * object does not exist or could not be read. Returns `undefined` when the Machines could not be listed; the draft then keeps its earlier
- * counts.
+ * topology, those of the Machines. A count that the object does not report keeps its earlier value; versions that it does not
+ * report are removed. As upstream, there are no counts when the object does not exist or could not be read. Returns `undefined` when the
+ * Machines could not be listed; the draft then keeps its earlier counts.
  */
 function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope): Counts | undefined {
   if (!cluster.spec.controlPlaneRef) {

@@ -53,8 +53,8 @@ export interface ServiceAccountTokenOptions {
    */
   readonly audiences?: readonly string[]
   /**
-   * Maximum lifetime in seconds: a token request for a longer lifetime gets this lifetime; default: unlimited. Does not limit the
-   * year of `extendExpiration`.
+   * Maximum lifetime in seconds: a token request for a longer lifetime gets this lifetime. Default: the limit of the API, 2^32
+   * seconds. Does not limit the year of `extendExpiration`.
    */
   readonly maxExpirationSeconds?: number
   /**
@@ -264,7 +264,7 @@ function parse(token: string): Parsed | undefined {
   const [head, body, signature, ...extraParts] = token.split('.')
   if (head === undefined || body === undefined || signature === undefined || extraParts.length > 0) return undefined
   if (token.length > MaxLength) return undefined
-  // Node's decoder ignores invalid characters, such as padding; Go's decoder does not.
+  // Node's decoder ignores characters that Go's decoder rejects, such as padding.
   if (![head, body, signature].every((part) => /^[\w-]*$/.test(part))) return undefined
   const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString())
   try {
