@@ -33,7 +33,7 @@ export async function perform(twin: Twin, choose: Choose, changes: readonly Rand
   }
 }
 
-/** Returns the object that was created first. */
+/** Returns an object with the earliest creation time; `undefined` if there is no object. */
 export const first = <T extends KubeObject>(objects: readonly T[]): T | undefined =>
   objects.toSorted((a, b) => (a.metadata.creationTimestamp! < b.metadata.creationTimestamp! ? -1 : 1))[0]
 

@@ -55,7 +55,7 @@ export interface BuiltinKinds {
   readonly resources: BuiltinResources
   /** Returns the handler of requests for a kind that is not stored, or for a subresource that is not part of an object. */
   readonly handlerFor: (context: RequestContext) => Handler | undefined
-  /** Admission plugins except webhooks and policies, in the order in which they are called. */
+  /** Admission plugins except NamespaceLifecycle, webhooks and policies, in the order in which they are called. */
   readonly plugins: readonly Plugin[]
   /** State of the kinds for this server, passed to their strategies with every write. */
   readonly state: unknown
@@ -108,8 +108,8 @@ export interface GenericServer {
   /** Authenticates credentials, for `listen`. */
   readonly authenticate: Authenticate
   /**
-   * Returns a transport that sends requests in-process, once the server is ready. Responses contain the stored objects themselves, frozen.
-   * With `authorized`, each request is authorized first, as requests over the network are.
+   * Returns a transport that sends requests in-process, once the server is ready. Objects in responses are frozen, and may be the stored
+   * objects themselves. With `authorized`, each request except those for discovery is authorized first.
    */
   transport(caller?: Partial<Caller>, options?: { readonly authorized?: boolean }): Transport
   close(): Promise<void>

@@ -1,7 +1,7 @@
 /**
- * Tests failing inputs: mistakes in classes, templates and topologies, name conflicts, denied writes, incorrect providers and
- * extensions. The measurement begins at least ten minutes after the input, and lasts half an hour of virtual time. Only inputs
- * with `during` change objects in the measurement, too. Expectations:
+ * Tests failing inputs: mistakes in classes, templates, topologies and other objects of users, name conflicts, denied writes, incorrect
+ * providers and extensions, and deletions that do not end. The measurement begins at least ten minutes after the input, and lasts half an hour
+ * of virtual time. Inputs with `during` change objects in each minute of the measurement instead. Expectations:
  *
  * - The server stores no write of the controllers, except Events, and rejects at most a few (`MaxRejected`). For four groups of
  *   inputs, the number of stored writes is limited instead:
@@ -341,8 +341,8 @@ const inputs: readonly FailingInput[] = [
   },
 
   // Writes that are denied
-  { name: 'a policy that denies Machines', before: (env) => deny(env, 'cluster.x-k8s.io', ['machines'], ['CREATE']) },
-  { name: 'a policy that denies MachineSets', before: (env) => deny(env, 'cluster.x-k8s.io', ['machinesets'], ['CREATE']) },
+  { name: 'a policy that denies new Machines', before: (env) => deny(env, 'cluster.x-k8s.io', ['machines'], ['CREATE']) },
+  { name: 'a policy that denies new MachineSets', before: (env) => deny(env, 'cluster.x-k8s.io', ['machinesets'], ['CREATE']) },
   {
     name: 'a policy that denies updates of MachineDeployments',
     before: (env) => deny(env, 'cluster.x-k8s.io', ['machinedeployments'], ['UPDATE']),
@@ -352,14 +352,14 @@ const inputs: readonly FailingInput[] = [
     before: (env) => deny(env, 'cluster.x-k8s.io', ['machinesets/status'], ['UPDATE']),
   },
   {
-    name: 'a policy that denies infrastructure machines',
+    name: 'a policy that denies new infrastructure machines',
     before: (env) => deny(env, 'infrastructure.capstan.dev', ['localmachines'], ['CREATE']),
   },
   {
-    name: 'a policy that denies bootstrap configs',
+    name: 'a policy that denies new bootstrap configs',
     before: (env) => deny(env, 'bootstrap.capstan.dev', ['localbootstrapconfigs'], ['CREATE']),
   },
-  { name: 'a policy that denies Secrets', before: (env) => deny(env, '', ['secrets'], ['CREATE']) },
+  { name: 'a policy that denies new Secrets', before: (env) => deny(env, '', ['secrets'], ['CREATE']) },
   {
     name: 'a policy that denies the deletion of Machines',
     before: (env) => deny(env, 'cluster.x-k8s.io', ['machines'], ['DELETE']),
@@ -381,7 +381,7 @@ const inputs: readonly FailingInput[] = [
   },
 
   {
-    name: 'a webhook that denies Machines',
+    name: 'a webhook that denies new Machines',
     webhooks: denyingWebhooks,
     before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machines'], ['CREATE']),
   },
@@ -405,7 +405,7 @@ const inputs: readonly FailingInput[] = [
     later: (env) => topology(env, { version: 'v1.36.1' }),
   },
   {
-    name: 'a webhook that times out for Machines',
+    name: 'a webhook that times out for new Machines',
     webhooks: unresponsiveWebhooks,
     before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machines'], ['CREATE']),
   },
@@ -415,7 +415,7 @@ const inputs: readonly FailingInput[] = [
     before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machinesets/status'], ['UPDATE']),
   },
   {
-    name: 'a webhook that times out for infrastructure machines',
+    name: 'a webhook that times out for new infrastructure machines',
     webhooks: unresponsiveWebhooks,
     before: (env) => registerWebhook(env, 'infrastructure.capstan.dev', ['localmachines'], ['CREATE']),
   },

@@ -78,9 +78,10 @@ export async function repeatHooks(client: Client, annotationValue: string, signa
 /**
  * Returns the changes to the demo objects that are needed for core to call the handlers of the ExtensionConfig `extension`. The ClusterClass
  * must name handlers of topology mutation and upgrade plan hooks. Each of its patches names one handler of GeneratePatches, and can name one
- * of ValidateTopology and one of DiscoverVariables. `uncalled` contains the handlers of ValidateTopology for which no patch remains. For
- * in-place update hooks, maxSurge is 0: with the default of 1, new Machines would replace all Machines of the demo's small sets, and none
- * would be updated in place.
+ * of ValidateTopology and one of DiscoverVariables. `uncalled` contains the handlers of ValidateTopology for which no patch remains. Not
+ * reported are handlers of DiscoverVariables for which no patch remains, and all handlers of GenerateUpgradePlan but the first, which are
+ * not called either. For CanUpdateMachineSet and CanUpdateMachine, maxSurge is 0: with the default of 1, a new Machine would replace the only
+ * Machine of each MachineSet and of the control plane, and none would be updated in place.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
   const named = (hook: string) => handlers.filter((handler) => handler.hook === hook).map(({ name }) => `${name}.${extension}`)

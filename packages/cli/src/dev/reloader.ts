@@ -44,7 +44,7 @@ export class Reloader {
   #pending: Timer | undefined
   /** Time of the first save since the last load began. */
   #savedAt: number | undefined
-  /** Promises that resolve when replaced processes have ended. Each process first gets time to complete its pending calls. */
+  /** Promises that resolve when retired processes have ended. Each process first gets time to complete its pending calls. */
   readonly #retiring = new Set<Promise<void>>()
   #closed = false
 
@@ -123,7 +123,10 @@ export class Reloader {
     void extension.ended.then((why) => this.#ended(extension, why))
   }
 
-  /** Handles the end of the process that serves calls, for example because a handler ended it: starts it again after `RestartDelay`. */
+  /**
+   * Handles the end of the process that serves calls, for example because a handler ended it. Loads the extension again after `RestartDelay`,
+   * or with a reload that is already scheduled.
+   */
   #ended(extension: RunningExtension, why: string): void {
     if (this.#current !== extension || this.#closed) return
     this.#current = undefined

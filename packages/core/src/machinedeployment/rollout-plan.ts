@@ -19,7 +19,7 @@ export interface Rollout {
   readonly replicas: number
   readonly maxSurge: number
   readonly maxUnavailable: number
-  /** The set with the MachineDeployment's template. */
+  /** The set with the MachineDeployment's template. Before it is created, its counts are 0. */
   readonly current: SetCounts
   /** All other sets, the oldest first. */
   readonly old: readonly SetCounts[]
@@ -33,7 +33,7 @@ export interface InPlaceRollout {
   readonly movable: ReadonlySet<string>
   /** Names of Machines that moved to the current set and that its `spec.replicas` does not include yet. */
   readonly arrived: readonly string[]
-  /** Whether any Machine of the deployment is being updated now. */
+  /** Whether any Machine of the deployment is being updated in place now. */
   readonly isUpdating: boolean
 }
 

@@ -32,8 +32,9 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   const { machineSet, machines = [] } = scope
   if (machineSet.metadata.annotations?.[DisableMachineCreateAnnotation] === 'true') return proceed()
   const { bootstrapTemplate, infrastructureTemplate } = scope
-  // Ends before the preflight checks, which would put the error of reading a template, such as an unknown kind, into the status. Upstream
-  // fails earlier, when it lists the infrastructure machines and bootstrap configs.
+  // Otherwise, the preflight checks would put the error of reading the bootstrap template, such as an unknown kind, into the status, and an
+  // unread infrastructure template would be reported as missing. Upstream fails earlier, when it lists the infrastructure machines and
+  // bootstrap configs.
   if (bootstrapTemplate.state === 'unread' || infrastructureTemplate.state === 'unread') return wait('templates to be read')
   try {
     scope.preflightProblems = await preflight(scope, 'Scale up', io)

@@ -1,7 +1,7 @@
 /**
- * Cleans up when a MachineDeployment or MachineSet of a topology is deleted: deletes the MachineHealthCheck of a MachineDeployment, and the
- * referenced templates that no other MachineDeployment or MachineSet uses. Then removes the finalizer. Upstream:
- * core/reconcilers/topology/machinedeployment and machineset, v1.14.
+ * Adds a finalizer to each MachineDeployment and MachineSet of a topology, and cleans up when it is deleted: deletes the referenced templates
+ * that no other MachineDeployment or MachineSet of the Cluster uses, and the MachineHealthCheck of a MachineDeployment. Users that are being
+ * deleted do not count. Then removes the finalizer. Upstream: core/reconcilers/topology/machinedeployment and machineset, v1.14.
  */
 import {
   Cluster,
@@ -53,7 +53,7 @@ const cleanupController = <T extends TemplateUser>(name: string, kind: Kind<T>, 
     for: kind,
     when: ({ object, previous }) => isOfTopology(object ?? previous),
     watches: [
-      // Reconciles all MachineDeployments or MachineSets of a Cluster that is no longer paused.
+      // When a Cluster is no longer paused, reconciles the MachineDeployments or MachineSets of its topology.
       watches(
         Cluster,
         ({ metadata }, cache) => keysInTopology(metadata, kind, cache),
@@ -118,8 +118,9 @@ async function deleteHealthCheck(key: ObjectKey, { client, signal }: ReconcileCo
 }
 
 /**
- * Returns the templates, as texts of `refText`, that other MachineDeployments and MachineSets of the Cluster reference, unless they are being
- * deleted. Reads these objects from the API server, not from the cache, because a template deleted by mistake cannot be restored.
+ * Returns the templates, as texts of `refText`, that other MachineDeployments and MachineSets of the Cluster reference. MachineDeployments
+ * and MachineSets that are being deleted do not count. Reads them from the API server, not from the cache, because a template deleted by
+ * mistake cannot be restored.
  */
 async function templatesInUse(object: TemplateUser, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
   const { namespace, uid } = object.metadata

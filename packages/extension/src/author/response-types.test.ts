@@ -23,7 +23,7 @@ test('Discovery', () => {
   const fine: Answer = { status: 'Success', handlers: [handler] }
   // @ts-expect-error unknown failure policy
   const policy: Answer = { status: 'Success', handlers: [{ ...handler, failurePolicy: 'Maybe' }] }
-  // @ts-expect-error the list is named items in the proposal, but handlers in the API
+  // @ts-expect-error the list is named handlers
   const items: Answer = { status: 'Success', items: [] }
   // @ts-expect-error the status is missing
   const withoutStatus: Answer = { handlers: [] }
@@ -65,7 +65,7 @@ test('BeforeClusterUpgrade', () => {
   on(hooks.BeforeClusterUpgrade, one, ({ request }) => proceedNow(request.workersUpgrades?.[0]?.version))
   // @ts-expect-error the response has no content
   on(hooks.BeforeClusterUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error the request has two versions, with other names
+  // @ts-expect-error the request has fromKubernetesVersion and toKubernetesVersion
   on(hooks.BeforeClusterUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
 })
 
@@ -73,7 +73,7 @@ test('BeforeControlPlaneUpgrade', () => {
   on(hooks.BeforeControlPlaneUpgrade, one, ({ request }) => holdFor(1, request.toKubernetesVersion))
   // @ts-expect-error the response has no content
   on(hooks.BeforeControlPlaneUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error the request has two versions, with other names
+  // @ts-expect-error the request has fromKubernetesVersion and toKubernetesVersion
   on(hooks.BeforeControlPlaneUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
 })
 
@@ -81,7 +81,7 @@ test('AfterControlPlaneUpgrade', () => {
   on(hooks.AfterControlPlaneUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
   // @ts-expect-error the response has no content
   on(hooks.AfterControlPlaneUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error the request has only the version after the upgrade
+  // @ts-expect-error the request has kubernetesVersion, the version after the upgrade
   on(hooks.AfterControlPlaneUpgrade, one, ({ request }) => proceedNow(request.toKubernetesVersion))
 })
 
@@ -89,7 +89,7 @@ test('BeforeWorkersUpgrade', () => {
   on(hooks.BeforeWorkersUpgrade, one, ({ request }) => holdFor(1, request.toKubernetesVersion))
   // @ts-expect-error the response has no content
   on(hooks.BeforeWorkersUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error the request has two versions, with other names
+  // @ts-expect-error the request has fromKubernetesVersion and toKubernetesVersion
   on(hooks.BeforeWorkersUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
 })
 
@@ -97,7 +97,7 @@ test('AfterWorkersUpgrade', () => {
   on(hooks.AfterWorkersUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
   // @ts-expect-error the response has no content
   on(hooks.AfterWorkersUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error the request has only the version after the upgrade
+  // @ts-expect-error the request has kubernetesVersion, the version after the upgrade
   on(hooks.AfterWorkersUpgrade, one, ({ request }) => proceedNow(request.toKubernetesVersion))
 })
 
@@ -122,7 +122,7 @@ test('GenerateUpgradePlan', () => {
   on(hooks.GenerateUpgradePlan, one, () => proceedNow())
   // @ts-expect-error the hook cannot block
   on(hooks.GenerateUpgradePlan, one, () => holdFor(1, ''))
-  // @ts-expect-error versions are objects
+  // @ts-expect-error each step is an object with a version
   on(hooks.GenerateUpgradePlan, one, () => proceedWith({ controlPlaneUpgrades: ['v1.34.0'] }))
   // @ts-expect-error unknown field beside a known one
   on(hooks.GenerateUpgradePlan, one, () => proceedWith({ workersUpgrades: [], machinePoolUpgrades: [] }))
@@ -139,7 +139,7 @@ test('GeneratePatches', () => {
   on(hooks.GeneratePatches, one, () => proceedWith({ items: [{ uid: 'u', patchType: 'JSONPatch', patch: [] }] }))
   // @ts-expect-error unknown patch type
   on(hooks.GeneratePatches, one, () => proceedWith({ items: [{ uid: 'u', patchType: 'Strategic', patch: '' }] }))
-  // @ts-expect-error an item needs the uid of a template
+  // @ts-expect-error an item needs the uid of an item of the request
   on(hooks.GeneratePatches, one, () => proceedWith({ items: [patch] }))
   // @ts-expect-error unknown field beside a known one
   on(hooks.GeneratePatches, one, () => proceedWith({ items: [], patches: [] }))

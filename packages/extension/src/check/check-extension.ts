@@ -26,7 +26,7 @@ export interface CheckReport {
 }
 
 /**
- * Calls Discovery and each handler in this process, for each request:
+ * Calls Discovery and the handlers in this process, for each request:
  * - twice with the request
  * - once with items, variables and object members in reverse order, if the request has items or variables
  * - once with the patches of the first response applied to the objects of the request, if the hook has patches and the response is

@@ -3,7 +3,8 @@ import type { HookProblem } from './hook-problems.ts'
 
 /**
  * - `not-ready`: the handlers of all ExtensionConfigs, or of one that selects the object, are not known yet
- * - `not-registered`: no handler has the name
+ * - `not-registered`: no handler has the name; or none was named, and the server does not have exactly one for the hook; or a tape has no
+ *   response for the request
  * - `wrong-hook`: the handler with the name is for another hook
  * - `namespace`: the namespace of the object could not be read, or the handler does not select the object
  * - `bad-url`: the ExtensionConfig has no valid address
@@ -12,7 +13,8 @@ import type { HookProblem } from './hook-problems.ts'
  * - `unreachable`: no connection, a TLS error, or no complete HTTP response on the connection
  * - `timeout`: no complete response in time
  * - `bad-status`: a response with another status code than 200
- * - `bad-answer`: a response that is too long, is not JSON, or does not match the hook's schema
+ * - `bad-answer`: a response that is too long, is not JSON, or does not match the hook's schema; in tests of extensions, also one whose
+ *   patches cannot be applied
  * - `conversion`: request or response could not be converted between hook versions
  * - `failure`: the extension returned Failure, or a value that its field does not allow, such as a negative retryAfterSeconds
  * - `unknown-status`: the extension returned neither Success nor Failure
@@ -53,7 +55,7 @@ const problemOf: { readonly [code in HookFailureCode]: HookProblem } = {
   'bad-discovery': 'InvalidDiscovery',
 }
 
-/** A failed call, with upstream's message: from the outermost context to the cause. */
+/** A failed call. The message begins with the outermost context and ends with the cause. It is upstream's if upstream has this failure. */
 export class HookFailed extends Error {
   override readonly name = 'HookFailed'
   readonly code: HookFailureCode
@@ -119,8 +121,8 @@ const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout',
 
 /**
  * Whether the failure policy Ignore covers the failure: the call failed, its response could not be decoded, or request or
- * response could not be converted. It does not cover `unavailable`, because a failure may be ignored only after the handler was
- * called for the same object.
+ * response could not be converted. It does not cover `unavailable`, because calls for other objects cause that failure: they must
+ * not make core skip the handler for this object.
  */
 export const isIgnorable = ({ code }: Pick<HookFailed, 'code'>): boolean => ignorable.has(code)
 

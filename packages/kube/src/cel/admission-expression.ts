@@ -1,6 +1,6 @@
 /**
- * CEL expressions of admission: match conditions of webhooks, and the expressions of admission policies. They read the object, the old
- * object and the request. Expressions of a policy also read its parameters and its variables. A variable is evaluated on first use.
+ * CEL expressions of admission: match conditions of webhooks, and the expressions of admission policies. They read the values of an
+ * `AdmissionInput`. Expressions of a policy, except its match conditions, also read its variables. A variable is evaluated on first use.
  * Upstream: k8s.io/apiserver/pkg/admission/plugin/cel, v0.36.
  */
 import type { JSONSchema } from '../schema.ts'
@@ -22,7 +22,7 @@ export interface AdmissionInput {
   readonly namespaceObject: unknown
   /** Checks permissions of the requesting user. */
   readonly checkPermission: CheckPermission
-  /** Parameters of the policy; absent when the scope has no `params`. */
+  /** The parameter object of the policy, or null without one. Not read if the scope has no `params`. */
   readonly params?: unknown
 }
 
@@ -42,7 +42,7 @@ export interface AdmissionExpression {
   run(input: AdmissionInput, known?: KnownVariables): Result
 }
 
-/** Cached values of variables, for the expressions of one policy and one request. */
+/** Cached values of the variables of a policy, for expressions that are evaluated with the same `AdmissionInput`. */
 export type KnownVariables = Map<string, Value | EvaluationError>
 
 const text: JSONSchema = { type: 'string' }
@@ -201,7 +201,7 @@ function requestAttributes(request: AdmissionInput['request']): Record<string, s
   }
 }
 
-/** Returns upstream's error text for an evaluation that failed or exceeded its cost limit. */
+/** Returns the error text for an evaluation that failed or exceeded its cost limit. The text for a failed evaluation is upstream's. */
 export const failureText = (source: string, result: Exclude<Result, { kind: 'value' }>): string =>
   `expression '${source}' resulted in error: ${
     result.kind === 'error'

@@ -234,7 +234,7 @@ export const sameKeys = (a: Value, b: Value, keys: readonly string[], step?: Ste
 /**
  * Returns a negative number, zero or a positive number; `undefined` if a value is NaN.
  *
- * @throws EvaluationError for values of types that CEL does not order
+ * @throws EvaluationError for values of types that CEL does not order, or does not compare with each other
  */
 export function compareValues(a: Value, b: Value): number | undefined {
   const left = numberOf(a)

@@ -15,7 +15,7 @@ export interface MirrorOptions {
   readonly as?: string | Pick<ConditionType, 'type'>
   /** Result, without its type, while the source does not report the condition. */
   readonly fallback?: Omit<NewCondition, 'type'>
-  /** Reason of a condition that is True and has no reason, as in older contracts. Default: `NoReasonReported`. */
+  /** Reason of a condition that is True and has no reason, as in older contracts, or `NoReasonReported`. Default: `NoReasonReported`. */
   readonly trueReason?: string
 }
 
@@ -80,7 +80,10 @@ function invalidCondition(condition: unknown): string | undefined {
   return `status for the ${String(type)} condition must be one of True, False, Unknown`
 }
 
-/** Returns why reason or message cannot be copied. Upstream copies them, and the API server then rejects the status of the target. */
+/**
+ * Returns why reason or message cannot be copied. Upstream copies an invalid reason, and the API server then rejects the status of the
+ * target. For a reason or message that is not a string, upstream's reconcile panics.
+ */
 function invalidTexts({ type, reason, message }: { readonly [Field in keyof ReportedCondition]: unknown }): string | undefined {
   const isReason = typeof reason === 'string' && reason.length <= maxLength && reasonPattern.test(reason)
   if (reason && !isReason) {

@@ -171,7 +171,7 @@ describe('ResourceQuota', () => {
     [classScope('DoesNotExist'), [undefined]],
     [classScope('In', 'fast'), ['fast']],
     [classScope('NotIn', 'fast'), ['slow', undefined]],
-  ])('with %j, counts only claims of the selected classes', async (spec, counted) => {
+  ])('with %j, counts only the claims that the selector selects', async (spec, counted) => {
     await quota({ persistentvolumeclaims: '0' }, spec)
     for (const [index, name] of ['fast', 'slow', undefined].entries()) {
       const outcome = await rejection(t.client.create(claims, inClass(`c${index}`, name)))

@@ -69,7 +69,7 @@ async function performStep(
       io.log.debug('Waiting before the next step', { reasons: step.messages })
       return proceed()
     case 'create': {
-      // A machine cannot boot without certificates. Conditions report missing certificates and a missing template.
+      // A Machine cannot boot without certificates. Conditions report missing certificates and a missing template.
       if (scope.certificates.state !== 'available' || template.state !== 'found') return proceed()
       io.log.info('Creating control plane Machine', { reason: step.reason, failureDomain: step.failureDomain })
       try {
@@ -107,8 +107,8 @@ async function performStep(
 }
 
 /**
- * Returns whether an extension can update the Machine in place. Records an Event when the check fails, and when an extension is
- * registered but the Machine cannot be updated. @throws Error when the check fails, for example because the extension fails
+ * Returns whether an extension can update the Machine in place. Records an Event when the check fails, and when a handler selects the
+ * Machine but it cannot be updated in place. @throws Error when the check fails, for example because the extension fails
  */
 async function checkUpdatable(
   scope: ControlPlaneScope,
@@ -185,7 +185,8 @@ const hasAnnotation = ({ metadata }: KubeObject, name: string): boolean => metad
 /**
  * Returns the version to which the topology upgrades the control plane next: the version of the current upgrade step or, without such a
  * step, of the topology. Returns `undefined` without a topology, and when the control plane has one of these two versions. While a version
- * is pending, a control plane with Machines creates, deletes and remediates no Machine, and starts no in-place update.
+ * is pending, a control plane with Machines that is not being deleted creates, deletes and remediates no Machine, and starts no in-place
+ * update.
  */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
   const topologyVersion = cluster.spec.topology?.version

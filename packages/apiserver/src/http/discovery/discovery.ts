@@ -151,7 +151,7 @@ export function subresourcesOf(resource: Resource): readonly Subresource[] {
   return subresources
 }
 
-/** Upstream leaves group and version of built-in kinds empty: they equal the group and version in which the resource is listed. */
+/** Upstream leaves group and version of built-in kinds empty, which stands for the group and version in which the resource is listed. */
 const kindOf = ({ builtin, group, version, kind }: Resource) =>
   builtin ? { group: '', version: '', kind } : { group, version, kind }
 
