@@ -143,7 +143,7 @@ export const workers = (...machineDeployments: readonly object[]) => topology({ 
 type Steps = readonly (readonly [name: string, patch: object])[]
 
 /** Returns a case that creates a Cluster with a class, and changes the Cluster, one change per step. */
-const cluster =
+const changedCluster =
   (classOptions: ClassOptions, options: TopologyOptions, ...steps: Steps): Case =>
   async (twin) => {
     await createTopology(twin, classOptions, options)
@@ -439,8 +439,8 @@ const machineFields = {
 const annotated = (name: string, annotation: string) =>
   worker(name, { metadata: { annotations: { [`topology.cluster.x-k8s.io/${annotation}`]: '' } } })
 const threeWorkers = [worker('a'), worker('b'), worker('c')]
-const version35 = topology({ version: 'v1.35.0' })
-const to35 = ['the Cluster is upgraded', version35] as const
+const patchTo35 = topology({ version: 'v1.35.0' })
+const stepTo35 = ['the Cluster is upgraded', patchTo35] as const
 
 const withDefaultZone = (zoneName: string): ClassOptions => ({
   spec: { variables: [variable('zone', { type: 'string', default: zoneName })], patches: [patch('zones', everywhere)] },
@@ -601,15 +601,15 @@ export const topologyCases: Cases = {
   'topology-life': lifecycle,
   'topology-deletion-blocked': deletionBlocked,
   'topology-own-control-plane-fields': ownControlPlaneFields,
-  'topology-no-workers': cluster({}, { workers: [] }),
-  'topology-scale': cluster(
+  'topology-no-workers': changedCluster({}, { workers: [] }),
+  'topology-scale': changedCluster(
     {},
     {},
     ['workers are scaled up', workers(worker('a', { replicas: 2 }))],
     ['the control plane is scaled up', topology({ controlPlane: { replicas: 3 } })],
     ['replicas are not set', workers({ class: 'worker', name: 'a' })],
   ),
-  'topology-workers-added-and-removed': cluster(
+  'topology-workers-added-and-removed': changedCluster(
     {},
     {},
     ['two workers', workers(worker('a'), worker('b'))],
@@ -625,26 +625,26 @@ export const topologyCases: Cases = {
   ),
   'topology-upgrade-chained': upgrade({ spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0', 'v1.36.0'] } }, {}, 'v1.36.0'),
   'topology-upgrade-chained-stuck': stuckChain,
-  'topology-upgrade-too-far': cluster(
+  'topology-upgrade-too-far': changedCluster(
     {},
     {},
     ['the upgrade is rejected', topology({ version: 'v1.36.0' })],
     ['the downgrade is rejected', topology({ version: 'v1.33.0' })],
   ),
-  'topology-upgrade-unknown-version': cluster({ spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0'] } }, {}, [
+  'topology-upgrade-unknown-version': changedCluster({ spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0'] } }, {}, [
     'the upgrade is rejected',
     topology({ version: 'v1.35.1' }),
   ]),
-  'topology-upgrade-defer': cluster(
+  'topology-upgrade-defer': changedCluster(
     {},
     { workers: [annotated('a', 'defer-upgrade'), worker('b')] },
-    ['the upgrade of the worker a is deferred', version35],
+    ['the upgrade of the worker a is deferred', patchTo35],
     ['the upgrade is no longer deferred', workers(worker('a'), worker('b'))],
   ),
-  'topology-upgrade-hold': cluster(
+  'topology-upgrade-hold': changedCluster(
     {},
     { workers: [worker('a'), annotated('b', 'hold-upgrade-sequence'), worker('c')] },
-    ['the upgrade of the workers b and c is on hold', version35],
+    ['the upgrade of the workers b and c is on hold', patchTo35],
     ['the upgrade is no longer on hold', workers(...threeWorkers)],
   ),
   'topology-upgrade-blocked-by-annotation': blockedByAnnotation,
@@ -663,17 +663,17 @@ export const topologyCases: Cases = {
   'topology-paused': paused,
   'topology-drift': drift,
   'topology-managed-fields-lost': managedFieldsLost,
-  'topology-old-contract': cluster({ kinds: oldStub }, {}, to35),
-  'topology-metadata': cluster(
+  'topology-old-contract': changedCluster({ kinds: oldStub }, {}, stepTo35),
+  'topology-metadata': changedCluster(
     { controlPlane: { metadata: metadata('c') }, worker: { metadata: metadata('c') } },
     { controlPlane: { metadata: metadata('t') }, workers: [worker('a', { metadata: metadata('t') })] },
     ['the metadata is removed', topology({ controlPlane: { metadata: null }, workers: { machineDeployments: [worker('a')] } })],
   ),
-  'topology-machine-fields-of-class': cluster(
+  'topology-machine-fields-of-class': changedCluster(
     { controlPlane: machineFields, worker: { ...machineFields, minReadySeconds: 2 } },
     {},
   ),
-  'topology-machine-fields-of-cluster': cluster(
+  'topology-machine-fields-of-cluster': changedCluster(
     {},
     { controlPlane: machineFields, workers: [worker('a', { ...machineFields, minReadySeconds: 2, failureDomain: 'x' })] },
     [
@@ -684,7 +684,7 @@ export const topologyCases: Cases = {
       }),
     ],
   ),
-  'topology-rollout-strategy': cluster(
+  'topology-rollout-strategy': changedCluster(
     { worker: { rollout: { strategy: { type: 'OnDelete' } }, deletion: { order: 'Oldest' } } },
     {},
     [
@@ -694,14 +694,14 @@ export const topologyCases: Cases = {
       ),
     ],
   ),
-  'topology-rollout-after': cluster({}, {}, [
+  'topology-rollout-after': changedCluster({}, {}, [
     'the rollout time has passed',
     topology({
       controlPlane: { rollout: { after: '2020-01-01T00:00:00Z' } },
       workers: { machineDeployments: [worker('a', { rollout: { after: '2020-01-01T00:00:00Z' } })] },
     }),
   ]),
-  'topology-naming': cluster(
+  'topology-naming': changedCluster(
     {
       spec: {
         infrastructure: {
@@ -714,7 +714,7 @@ export const topologyCases: Cases = {
     },
     {},
   ),
-  'topology-health-checks-of-class': cluster(
+  'topology-health-checks-of-class': changedCluster(
     { controlPlane: { healthCheck: { checks } }, worker: { healthCheck: { checks } } },
     {},
     [
@@ -725,17 +725,17 @@ export const topologyCases: Cases = {
       }),
     ],
   ),
-  'topology-health-checks-of-cluster': cluster(
+  'topology-health-checks-of-cluster': changedCluster(
     { worker: { healthCheck: { checks } } },
     { workers: [worker('a', { healthCheck: { checks: { nodeStartupTimeoutSeconds: 900 }, remediation: { maxInFlight: 1 } } })] },
     ['the health check of the class applies again', workers(worker('a'))],
   ),
-  'topology-availability-gates': cluster({ spec: { availabilityGates: [{ conditionType: 'Extra' }] } }, {}),
-  'topology-variables': cluster(patched(patch('zones', everywhere)), inZone('a'), [
+  'topology-availability-gates': changedCluster({ spec: { availabilityGates: [{ conditionType: 'Extra' }] } }, {}),
+  'topology-variables': changedCluster(patched(patch('zones', everywhere)), inZone('a'), [
     'the zone changes',
     topology(values(['zone', 'b'], ['size', 3])),
   ]),
-  'topology-variables-rejected': cluster(
+  'topology-variables-rejected': changedCluster(
     patched(patch('zones', everywhere)),
     inZone('a'),
     ['a value outside of the enum', topology(values(['zone', 'c']))],
@@ -748,17 +748,18 @@ export const topologyCases: Cases = {
     ['a rule is violated', topology(values(['zone', 'a'], ['flag', false]))],
     ['a variable is given twice', topology(values(['zone', 'a'], ['zone', 'b']))],
   ),
-  'topology-variable-defaults': cluster(patched(patch('zones', everywhere)), inZone('a', ['network', { name: 'n' }])),
-  'topology-variable-overrides': cluster(patched(patch('zones', everywhere)), {
+  'topology-variable-defaults': changedCluster(patched(patch('zones', everywhere)), inZone('a', ['network', { name: 'n' }])),
+  'topology-variable-overrides': changedCluster(patched(patch('zones', everywhere)), {
     ...inZone('a'),
     controlPlane: { variables: { overrides: [{ name: 'zone', value: 'b' }] } },
     workers: [worker('a', { variables: { overrides: [{ name: 'zone', value: 'b' }] } }), worker('b')],
   }),
-  'topology-patch-disabled': cluster(patched(patch('zones', everywhere, { enabledIf: '{{ eq .zone "b" }}' })), inZone('a'), [
-    'the patch is enabled',
-    topology(values(['zone', 'b'])),
-  ]),
-  'topology-patch-templates': cluster(
+  'topology-patch-disabled': changedCluster(
+    patched(patch('zones', everywhere, { enabledIf: '{{ eq .zone "b" }}' })),
+    inZone('a'),
+    ['the patch is enabled', topology(values(['zone', 'b']))],
+  ),
+  'topology-patch-templates': changedCluster(
     patched(
       patch(
         'texts',
@@ -775,11 +776,11 @@ export const topologyCases: Cases = {
     ),
     inZone('a', ['size', 12_345_678]),
   ),
-  'topology-patch-removes': cluster(
+  'topology-patch-removes': changedCluster(
     patched(patch('p', toControlPlane({ op: 'remove', path: '/spec/template/spec/made' }))),
     inZone('a'),
   ),
-  'topology-patch-removes-labels': cluster(
+  'topology-patch-removes-labels': changedCluster(
     patched(
       patch(
         'p',
@@ -796,11 +797,11 @@ export const topologyCases: Cases = {
     inZone('a'),
   ),
   'topology-patch-fails': patchFails,
-  'topology-patch-of-core-fields': cluster(
+  'topology-patch-of-core-fields': changedCluster(
     patched(patch('p', toControlPlane(set('version', { value: 'v1.0.0' }), set('replicas', { value: 7 })))),
     inZone('a'),
   ),
-  'topology-patch-builtin-cluster': cluster(
+  'topology-patch-builtin-cluster': changedCluster(
     patched(
       patch(
         'p',
@@ -816,9 +817,9 @@ export const topologyCases: Cases = {
       ),
     ),
     inZone('a'),
-    to35,
+    stepTo35,
   ),
-  'topology-patch-builtin-workers': cluster(
+  'topology-patch-builtin-workers': changedCluster(
     patched(
       patch(
         'p',
@@ -861,7 +862,7 @@ export const topologyCases: Cases = {
   'topology-class-paused': pausedClass,
   'topology-template-deleted': templateDeleted,
   'topology-version-taken-back': versionTakenBack,
-  'topology-patch-enabled-by-nonsense': cluster(
+  'topology-patch-enabled-by-nonsense': changedCluster(
     patched(
       patch('text', toControlPlane(set('a', { value: 1 })), { enabledIf: 'perhaps' }),
       patch('yes', toControlPlane(set('b', { value: 1 })), { enabledIf: '{{ if .zone }}true{{ end }}' }),
@@ -876,7 +877,7 @@ export const topologyCases: Cases = {
     'v1.36.0',
   ),
   'topology-upgrade-no-workers': upgrade({}, { workers: [] }, 'v1.35.0'),
-  'topology-upgrade-and-change': cluster({}, { workers: [worker('a'), worker('b')] }, [
+  'topology-upgrade-and-change': changedCluster({}, { workers: [worker('a'), worker('b')] }, [
     'version, replicas and metadata at once',
     topology({
       version: 'v1.35.0',
@@ -884,7 +885,7 @@ export const topologyCases: Cases = {
       workers: { machineDeployments: [worker('a', { replicas: 2, metadata: metadata('t') }), worker('c')] },
     }),
   ]),
-  'topology-cluster-metadata': cluster({}, { metadata: { labels: { mine: 'x' }, annotations: { note: 'y' } } }, [
+  'topology-cluster-metadata': changedCluster({}, { metadata: { labels: { mine: 'x' }, annotations: { note: 'y' } } }, [
     'labels of the topology are removed',
     { metadata: { labels: { 'topology.cluster.x-k8s.io/owned': null, 'cluster.x-k8s.io/cluster-name': null } } },
   ]),

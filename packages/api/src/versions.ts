@@ -9,7 +9,7 @@ import { SemVer } from 'semver'
  * Parses a version such as `v1.36.0`. The `v`, minor and patch may be missing.
  *
  * @param problem - start of the error text. The reason follows, with the text of upstream's parser if that parser also rejects the version.
- * @throws TypeError when the text is not a version
+ * @throws TypeError when the text is not a version, or a number in it is too large
  */
 export function parseVersion(text: string, problem = `failed to parse version ${text}`): SemVer {
   const version = canonicalForm(text)
@@ -22,7 +22,7 @@ export function parseVersion(text: string, problem = `failed to parse version ${
   }
 }
 
-/** Parses a version as `parseVersion` does; returns `undefined` when the text is not a version. */
+/** Parses a version as `parseVersion` does; returns `undefined` when `parseVersion` throws. */
 export function tryParseVersion(text: string): SemVer | undefined {
   try {
     return parseVersion(text)
@@ -31,7 +31,10 @@ export function tryParseVersion(text: string): SemVer | undefined {
   }
 }
 
-/** Removes the `v`, and completes a version to three numbers without leading zeros. Upstream: semver.ParseTolerant. */
+/**
+ * Removes white space around the version, the `v` and leading zeros, and completes one or two numbers without a suffix to three numbers.
+ * Upstream: semver.ParseTolerant.
+ */
 function canonicalForm(text: string): string {
   const [major = '', minor, ...patch] = text.trim().replace(/^v/, '').split('.')
   const parts = [major]
@@ -51,7 +54,10 @@ function withoutLeadingZeros(part: string): string {
 /** The largest number that upstream's parser reads. */
 const MaxNumber = 2n ** 64n - 1n
 
-/** Returns the error text of upstream's library for an invalid version; `undefined` when that library accepts the version. */
+/**
+ * Returns the error text of upstream's library for an invalid version; `undefined` when that library accepts the version, or rejects only a
+ * pre-release number above `MaxNumber`.
+ */
 function invalidPart(version: string): string | undefined {
   const [major = '', minor, ...rest] = version.split('.')
   if (minor === undefined || rest.length === 0) return 'Short version cannot contain PreRelease/Build meta data'

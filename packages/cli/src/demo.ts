@@ -117,7 +117,7 @@ export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
     { command: `${kubectl} apply -f ${manifestPath('cluster.yaml')}`, purpose: 'create a Cluster of that class' },
     { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, purpose: 'wait until it is Available' },
     { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, purpose: 'list the objects of the Cluster' },
-    { command: `${kubectl} delete cluster demo`, purpose: 'delete it' },
+    { command: `${kubectl} delete cluster demo`, purpose: 'delete the Cluster' },
   ]
 }
 

@@ -168,7 +168,7 @@ test('a controller with observe receives keys of objects that other processes re
   for (const [namespace, by] of writers) expect(by.has('b')).toBe(!foreignNamespaces.has(namespace))
 })
 
-test('a controller with observe receives the keys of the shards that its process has lost', async () => {
+test('a controller with observe receives the keys in the shards that its process has lost', async () => {
   const observedNamespaces = new Set<string>()
   const a = await join('a', { shards, observe: ({ namespace }) => void observedNamespaces.add(namespace!) })
   await advance(seconds(20))

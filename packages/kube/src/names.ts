@@ -16,8 +16,8 @@ export function labelKeyProblems(key: string): string[] {
 }
 
 /**
- * Validates a name with an optional domain prefix, such as the name of a finalizer or a condition type. As upstream, errors call the name a
- * label key.
+ * Validates a name with an optional domain prefix, such as the name of a finalizer or a condition type. As upstream, the error for a name
+ * with several slashes calls it a label key.
  */
 export const qualifiedNameProblems = (name: string): string[] => labelKeyProblems(name)
 
@@ -40,7 +40,7 @@ export const subdomainProblems = (value: string, unit: 'bytes' | 'characters' = 
 export const maskTrailingDash = (prefix: string): string =>
   prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix
 
-/** Validates a subdomain whose first label may be a wildcard: `*.example.com`. */
+/** Validates a subdomain whose first label is a wildcard: `*.example.com`. */
 export const wildcardSubdomainProblems = (value: string): string[] => [
   ...(value.length > 253 ? [tooLongText(253, 'characters')] : []),
   ...(matches(WildcardSubdomain, value) ? [] : [notOfForm(WildcardSubdomain, '*.example.com')]),
@@ -62,7 +62,7 @@ export const dnsLabelProblems = (value: string): string[] => [
       : [notOfForm(DNSLabel, 'my-name', '123-abc')]),
 ]
 
-/** Validates an RFC 1035 label, the form of the names of Services and resources, and of kinds converted to lower case. */
+/** Validates an RFC 1035 label, the form of the plural names and versions of resources, and of kinds converted to lower case. */
 export const dns1035LabelProblems = (value: string): string[] => [
   ...(value.length > 63 ? [tooLongText(63, 'characters')] : []),
   ...(matches(DNS1035Label, value) ? [] : [notOfForm(DNS1035Label, 'my-name', 'abc-123')]),

@@ -1,6 +1,7 @@
 /**
- * Calls webhooks for writes: mutating webhooks one after the other, validating webhooks in parallel. A resource without webhooks costs one
- * look-up in a map. Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go, v0.36.
+ * Calls webhooks for writes: mutating webhooks one after the other, validating webhooks in parallel. The webhooks that may apply to a
+ * resource are cached until a configuration changes.
+ * Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go, v0.36.
  */
 import {
   messageOf,
@@ -146,8 +147,8 @@ export class Webhooks {
 
   /**
    * Calls validating webhooks in parallel.
-   * @throws StatusError of the first webhook, in the order of the configurations, that denies the write, has a failure that is not ignored,
-   * or does not support the dry run
+   * @throws StatusError for example when a webhook denies the write, or when a call fails and the failurePolicy of the webhook is not
+   * Ignore; if there are several errors, that of the first webhook in the order of the configurations
    */
   async validate(write: Write): Promise<void> {
     const hooks = this.#hooksFor(write.info).validating
@@ -182,8 +183,8 @@ export class Webhooks {
   }
 
   /**
-   * Returns the response of one webhook; `undefined` when the write does not match, or a failure of the webhook is ignored.
-   * @throws StatusError when the webhook denies the write, has a failure that is not ignored, or does not support the dry run
+   * Returns the response of one webhook; `undefined` when the write does not match, or when the call fails and the failure is ignored.
+   * @throws StatusError for example when the webhook denies the write or does not support the dry run
    */
   async #callIfMatched(
     hook: Hook,
@@ -216,7 +217,7 @@ export class Webhooks {
   /**
    * Returns the attributes that a webhook receives; `undefined` when the write does not match. Match conditions are evaluated last. An
    * error in a match condition counts as no match if failurePolicy is Ignore.
-   * @throws StatusError Forbidden for an error in a match condition with another failurePolicy
+   * @throws StatusError for example Forbidden for an error in a match condition with another failurePolicy
    */
   async #attributesIfMatched(hook: Hook, write: Write): Promise<VersionedAttributes | undefined> {
     const versioned = await this.#attributesIfSelected(hook, write)

@@ -32,8 +32,8 @@ export const hooksToHandle: readonly Hook[] = hookCatalog.filter(({ singleton })
 /**
  * Validates the name of an extension.
  *
- * @throws StatusError Invalid, with the API server's text, when the ExtensionConfig, the Service or the
- * Namespace of the project would have an invalid name
+ * @throws StatusError Invalid, in the form of the API server's errors, when the ExtensionConfig or the Namespace of the project would have
+ * an invalid name, or when an ExtensionConfig could not refer to the Service
  */
 export function checkName(name: string): void {
   const objects = [

@@ -259,7 +259,7 @@ function behaviourRules(contract: ContractName): Rule[] {
       versions: bothVersions,
       applies: 'always',
       sentence:
-        'Controllers do nothing while Cluster.spec.paused is true or the object has the annotation cluster.x-k8s.io/paused.',
+        'Controllers change nothing but the condition Paused while Cluster.spec.paused is true or the object has the annotation cluster.x-k8s.io/paused.',
       why: 'clusterctl move pauses a Cluster and copies its objects. A controller that continues deletes or duplicates infrastructure.',
       check: { none: 'behaviour of the controller' },
       live: [pausing(contract)],
@@ -309,8 +309,8 @@ function behaviourRules(contract: ContractName): Rule[] {
 }
 
 /**
- * Returns the problem of a field of `spec.template.metadata` that the schema does not declare. The API server prunes labels and annotations
- * if the schema of the metadata is only `type: object`.
+ * Returns the problem of a field of `spec.template.metadata` that the schema does not declare as an object. The API server prunes labels and
+ * annotations if the schema of the metadata is only `type: object`.
  */
 function metadataField(claim: Parameters<typeof requiredField>[0], path: string): Problem[] {
   const metadata = fieldAt(claim.schema, 'spec.template.metadata')

@@ -14,7 +14,7 @@ import {
 } from './accessor.ts'
 
 export type ClusterCacheEvent =
-  /** The connection was opened or lost; or, for sources with `unreachableAfter`, the cluster became unreachable or reachable again. */
+  /** The connection was opened or closed; or, for sources with `unreachableAfter`, the cluster became unreachable or reachable again. */
   | { readonly kind: 'connected' | 'disconnected' | 'unreachable' | 'reachable'; readonly cluster: ObjectKey }
   /** A Node of the cluster was added, changed or deleted. For a deleted Node, `node` is its last state. */
   | { readonly kind: 'node'; readonly cluster: ObjectKey; readonly node: Node; readonly previous: Node | undefined }
@@ -130,8 +130,8 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
       name: 'clustercache',
       for: Cluster,
       when: provisioningMatters,
-      // Control plane providers and users create kubeconfig Secrets without the label that the manager's event filter requires. In upstream,
-      // a change of these Secrets triggers no reconcile.
+      // Control plane providers and users may create kubeconfig Secrets without the label that the manager's event filter requires. In
+      // upstream, a change of these Secrets triggers no reconcile.
       watches: [
         { ...watches(Secret, clusterOfKubeconfig, ({ object, previous }) => isKubeconfig(object ?? previous)), filter: 'keys' },
       ],
@@ -162,7 +162,7 @@ const KubeconfigSuffix = '-kubeconfig'
 
 const isProvisioned = ({ status }: Cluster): boolean => status?.initialization?.infrastructureProvisioned === true
 
-/** Accepts events in which a Cluster appears or disappears, or its infrastructure becomes provisioned. */
+/** Accepts events in which a Cluster appears or disappears, or its `infrastructureProvisioned` changes. */
 const provisioningMatters = whenChanged(isProvisioned)
 
 /**

@@ -43,7 +43,7 @@ test('Machines that are being updated in place count only as replicas', () => {
   })
 })
 
-describe('conditions', () => {
+describe('reports the condition', () => {
   const unhealthy: Reported = { HealthCheckSucceeded: 'False' }
   const inRemediation: Reported = { ...unhealthy, OwnerRemediated: ['False', 'MachineDeleting', 'Machine is deleting'] }
   test.each([
@@ -109,7 +109,7 @@ describe('conditions', () => {
   })
 })
 
-test('reports a long deletion with likely causes', () => {
+test('reports deletions of more than 15 minutes with likely causes, and no shorter deletion', () => {
   const drain = (message: string): Reported => ({ Deleting: ['True', 'DrainingNode', message] })
   const late = { metadata: { deletionTimestamp: ago(20) }, status: { deletion: { nodeDrainStartTime: ago(10) } } }
   const stuck = (name: string, message: string): Machine => {

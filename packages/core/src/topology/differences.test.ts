@@ -22,31 +22,31 @@ const current = (spec: object, fieldsV1: object, labels: Record<string, string> 
     status: { ready: true },
   }) as unknown as KubeObject
 
-const labels = { 'f:metadata': { 'f:labels': { 'f:a': {} } } }
-const owned = (spec: object) => ({ ...labels, 'f:spec': spec })
-const ab = owned({ 'f:a': {}, 'f:b': { 'f:c': {} } })
-const taints = (...keys: string[]) =>
+const ownedLabels = { 'f:metadata': { 'f:labels': { 'f:a': {} } } }
+const owned = (spec: object) => ({ ...ownedLabels, 'f:spec': spec })
+const ownedAB = owned({ 'f:a': {}, 'f:b': { 'f:c': {} } })
+const ownedTaints = (...keys: string[]) =>
   owned({ 'f:taints': Object.fromEntries(keys.map((key) => [`k:{"key":"${key}"}`, { '.': {}, 'f:key': {}, 'f:value': {} }])) })
 
 describe('difference() of a desired and a current object', () => {
   test.each([
-    ['no difference between equal objects', desired({ a: 1, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'none'],
+    ['no difference between equal objects', desired({ a: 1, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ownedAB), 'none'],
     [
       'no difference for fields of other managers',
       desired({ a: 1, b: { c: 2 } }),
-      current({ a: 1, b: { c: 2, d: 3 }, e: 4 }, ab),
+      current({ a: 1, b: { c: 2, d: 3 }, e: 4 }, ownedAB),
       'none',
     ],
-    ['a changed value', desired({ a: 2, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
+    ['a changed value', desired({ a: 2, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ownedAB), 'spec'],
     ['a value that another manager has changed', desired({ a: 1 }), current({ a: 9 }, owned({})), 'spec'],
-    ['a new member', desired({ a: 1, b: { c: 2, d: 3 } }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
-    ['a member that is no longer wanted', desired({ a: 1 }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
-    ['a changed label', desired({ a: 1, b: { c: 2 } }, { a: '2' }), current({ a: 1, b: { c: 2 } }, ab), 'metadata'],
-    ['a label that is no longer wanted', desired({ a: 1, b: { c: 2 } }, {}), current({ a: 1, b: { c: 2 } }, ab), 'metadata'],
+    ['a new member', desired({ a: 1, b: { c: 2, d: 3 } }), current({ a: 1, b: { c: 2 } }, ownedAB), 'spec'],
+    ['a member that is no longer wanted', desired({ a: 1 }), current({ a: 1, b: { c: 2 } }, ownedAB), 'spec'],
+    ['a changed label', desired({ a: 1, b: { c: 2 } }, { a: '2' }), current({ a: 1, b: { c: 2 } }, ownedAB), 'metadata'],
+    ['a label that is no longer wanted', desired({ a: 1, b: { c: 2 } }, {}), current({ a: 1, b: { c: 2 } }, ownedAB), 'metadata'],
     [
       'no difference for labels of other managers',
       desired({ a: 1, b: { c: 2 } }),
-      current({ a: 1, b: { c: 2 } }, ab, { a: '1', b: '2' }),
+      current({ a: 1, b: { c: 2 } }, ownedAB, { a: '1', b: '2' }),
       'none',
     ],
     [
@@ -59,13 +59,13 @@ describe('difference() of a desired and a current object', () => {
     [
       'no difference for items of other managers in a keyed list',
       desired({ taints: [{ key: 'a', value: '1' }] }),
-      current({ taints: [{ key: 'x' }, { key: 'a', value: '1', set: true }] }, taints('a')),
+      current({ taints: [{ key: 'x' }, { key: 'a', value: '1', set: true }] }, ownedTaints('a')),
       'none',
     ],
     [
       'a changed item of a keyed list',
       desired({ taints: [{ key: 'a', value: '2' }] }),
-      current({ taints: [{ key: 'x' }, { key: 'a', value: '1' }] }, taints('a')),
+      current({ taints: [{ key: 'x' }, { key: 'a', value: '1' }] }, ownedTaints('a')),
       'spec',
     ],
     [
@@ -78,7 +78,7 @@ describe('difference() of a desired and a current object', () => {
             { key: 'b', value: '1' },
           ],
         },
-        taints('a', 'b'),
+        ownedTaints('a', 'b'),
       ),
       'spec',
     ],
@@ -97,7 +97,7 @@ describe('difference() of a desired and a current object', () => {
             { key: 'b', value: '1' },
           ],
         },
-        taints('a', 'b'),
+        ownedTaints('a', 'b'),
       ),
       'spec',
     ],
@@ -109,7 +109,10 @@ describe('difference() of a desired and a current object', () => {
           { key: 'a', value: '1' },
         ],
       }),
-      current({ taints: [{ key: 'x' }, { key: 'b', value: '1' }, { key: 'y' }, { key: 'a', value: '1' }] }, taints('a', 'b')),
+      current(
+        { taints: [{ key: 'x' }, { key: 'b', value: '1' }, { key: 'y' }, { key: 'a', value: '1' }] },
+        ownedTaints('a', 'b'),
+      ),
       'none',
     ],
     [
@@ -125,19 +128,19 @@ describe('difference() of a desired and a current object', () => {
       'none',
     ],
     [
-      'an equal value that only another manager owns',
+      'an equal value that our field manager does not own',
       desired({ a: 1, b: { c: 2 } }),
       current({ a: 1, b: { c: 2 } }, owned({ 'f:a': {} })),
       'metadata',
     ],
     [
-      'an equal label that only another manager owns',
+      'an equal label that our field manager does not own',
       desired({ a: 1, b: { c: 2 } }, { a: '1', b: '2' }),
-      current({ a: 1, b: { c: 2 } }, ab, { a: '1', b: '2' }),
+      current({ a: 1, b: { c: 2 } }, ownedAB, { a: '1', b: '2' }),
       'metadata',
     ],
     [
-      'an equal item of a keyed list that only another manager owns',
+      'an equal item of a keyed list that our field manager does not own',
       desired({
         taints: [
           { key: 'a', value: '1' },
@@ -151,12 +154,12 @@ describe('difference() of a desired and a current object', () => {
             { key: 'b', value: '1' },
           ],
         },
-        taints('a'),
+        ownedTaints('a'),
       ),
       'metadata',
     ],
     [
-      'an equal item of a set that only another manager owns',
+      'an equal item of a set that our field manager does not own',
       desired({ s: ['x', 'y'] }),
       current({ s: ['x', 'y'] }, owned({ 'f:s': { 'v:"x"': {} } })),
       'metadata',

@@ -84,11 +84,11 @@ const failureOf = (promise: Promise<unknown>) =>
     () => 'no failure',
     ({ code, message }) => ({ code, message }),
   )
-const head = 'failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": '
-const gateOf = (name: string) => `${head}failed to call extension handler "gate.${name}": `
+const hookError = 'failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": '
+const gateError = (name: string) => `${hookError}failed to call extension handler "gate.${name}": `
 const callUrl = (name: string) => `https://${name}/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s`
 
-it('reports an ExtensionConfig that has changed, but not if it was discovered again without changes', async () => {
+it('reports an ExtensionConfig that has changed or was unregistered, but not one that was discovered again without changes', async () => {
   servers.a = gate(() => proceedNow())
   const client = await clientOf([config('a')])
   const reported: string[] = []
@@ -129,7 +129,7 @@ describe('the responses of a hook', () => {
     const client = await clientOf([config('a'), config('b'), config('c')])
     expect(await failureOf(callGates(client))).toEqual({
       code: 'failure',
-      message: `${gateOf('b')}got failure response with message: no`,
+      message: `${gateError('b')}got failure response with message: no`,
     })
     expect(called).toHaveLength(2)
   })
@@ -243,7 +243,7 @@ describe('a call fails', () => {
     const client = await clientOf([config('a')])
     if (server) servers.a = server
     else delete servers.a
-    expect(await failureOf(callGates(client))).toEqual({ code, message: gateOf('a') + message })
+    expect(await failureOf(callGates(client))).toEqual({ code, message: gateError('a') + message })
   })
 
   it('when there is no response within the timeout of the handler, but not earlier', async () => {
@@ -255,7 +255,7 @@ describe('a call fails', () => {
     clock.step(clock.now() + 3000)
     expect(await failure).toEqual({
       code: 'timeout',
-      message: `${gateOf('a')}http call failed: Post "${callUrl('a').replace('10s', '3s')}": http request timeout expired`,
+      message: `${gateError('a')}http call failed: Post "${callUrl('a').replace('10s', '3s')}": http request timeout expired`,
     })
   })
 })
@@ -320,7 +320,7 @@ describe('failure policy Ignore', () => {
     await new Promise(setImmediate)
     clock.step(clock.now() + 3000)
     expect((await Promise.all(calls)).filter((failure) => failure !== 'no failure')).toEqual([
-      { code: 'unavailable', message: `${gateOf('a')}not called, because 64 calls are in progress` },
+      { code: 'unavailable', message: `${gateError('a')}not called, because 64 calls are in progress` },
     ])
   })
 
@@ -331,7 +331,7 @@ describe('failure policy Ignore', () => {
     client.relocate({ ...invalid, status: { handlers: await client.discover(config('a')) } })
     expect(await failureOf(callGates(client))).toEqual({
       code: 'bad-ca',
-      message: `${gateOf('a')}failed to get http client: failed to create tls config: unable to load root certificates: unable to parse bytes as PEM block`,
+      message: `${gateError('a')}failed to get http client: failed to create tls config: unable to load root certificates: unable to parse bytes as PEM block`,
     })
   })
 

@@ -170,14 +170,14 @@ it.skipIf(process.platform === 'win32')('a pipe, a device or a file that is too 
   await watch()
   rmSync(files().key)
   spawnSync('mkfifo', [files().key])
-  await until(() => warnings.some(({ reason }) => String(reason).endsWith('tls.key is not a file')))
+  await until(() => warnings.some(({ reason }) => String(reason).endsWith('tls.key is not a regular file')))
   rmSync(files().key)
   writeFileSync(files().key, Buffer.alloc((4 << 20) + 1))
   await until(() => warnings.some(({ reason }) => String(reason).endsWith('tls.key is longer than 4194304 bytes')))
   rmSync(files().key)
   write(pairs[1]!)
   await until(() => inUse() === pairs[1]!.certificate)
-  await expect(watch({ ...files(), certificate: '/dev/zero' })).rejects.toThrow('/dev/zero is not a file')
+  await expect(watch({ ...files(), certificate: '/dev/zero' })).rejects.toThrow('/dev/zero is not a regular file')
 })
 
 it('a certificate that is not valid now is used; a warning names the file and the dates', async () => {

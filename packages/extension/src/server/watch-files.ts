@@ -85,12 +85,12 @@ const MaxBytes = 4 << 20
 
 const ChunkBytes = 64 << 10
 
-/** Reads a file without blocking the thread. @throws Error for a file that is too long or that is not a regular file */
+/** Reads a file without blocking the thread. @throws Error for a file that does not exist, is too long or is not a regular file */
 async function readText(path: string): Promise<string> {
   // Without O_NONBLOCK, opening a pipe waits for a writer.
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
-    if (!(await file.stat()).isFile()) throw new Error(`${path} is not a file`)
+    if (!(await file.stat()).isFile()) throw new Error(`${path} is not a regular file`)
     // The size from `stat` is not used: a file may grow, and in /proc and some other file systems it is 0.
     const chunks: Buffer[] = []
     for (let length = 0; ; ) {
@@ -115,7 +115,7 @@ function watchFolder(folder: string, changed: () => void, log: Logger): () => vo
       inside = watch(folder, changed)
       inside.on('error', (err) => log.warn('Cannot watch a folder', { folder, reason: messageOf(err) }))
     } catch {
-      // The folder does not exist now. An event of its parent folder reports when it exists again.
+      // Probably the folder does not exist now. An event of its parent folder then reports when it exists again.
     }
   }
   begin()

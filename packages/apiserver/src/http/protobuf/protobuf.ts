@@ -1,6 +1,6 @@
 /**
  * Decodes protobuf bodies, which Go clients send for built-in kinds, into the object of the equivalent JSON body. Responses are JSON, which
- * all of these clients accept.
+ * these clients accept by default.
  * Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
  */
 import {
@@ -18,7 +18,7 @@ import type { ProtobufMessages } from '../../registry/resource.ts'
 import { schemeName } from '../../verbs/errors.ts'
 import { tooManyObjects } from '../errors.ts'
 
-/** Error for an invalid protobuf body; has upstream's text where upstream rejects the body, too. */
+/** Error for an invalid protobuf body. Where upstream rejects the body, too, the text is upstream's or resembles it. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
   /** Kind and version of the message; `undefined` when the envelope is invalid. */
@@ -91,7 +91,7 @@ function messageOf(messages: ProtobufMessages, apiVersion: string, kind: string)
 
 interface Field {
   readonly name: string
-  /** Name in Go, for error texts. */
+  /** Name in Go, for error texts. Approximate: abbreviations such as UID have only one uppercase letter. */
   readonly goName: string
   readonly type: string
   readonly shape: 'one' | 'list' | 'map'

@@ -9,30 +9,30 @@ import { goFunction } from '../value.ts'
 const Gap = String.raw`[\-_\p{White_Space}]`
 /** Ideographs that upstream does not count as letters. */
 const Ideographs = String.raw`\u3400-\u4D85\u4E00-\u9FCC\u{20000}-\u{2B81D}`
-/** Lowercase letters, and letters without case. */
-const LowerOrUncased = String.raw`[\p{L}--[${Ideographs}\p{Lu}]]`
+/** All letters except uppercase letters and `Ideographs`. */
+const NonUpper = String.raw`[\p{L}--[${Ideographs}\p{Lu}]]`
 
 /**
  * Patterns of words. The last uppercase letter before lowercase letters begins a word (`HTTPServer` is `HTTP` and `Server`). Lowercase
  * letters after digits belong to the digits (`20x`).
  */
 const Words = [
-  String.raw`\p{N}[\p{N}${LowerOrUncased}]*`,
-  String.raw`\p{Lu}${LowerOrUncased}+`,
-  String.raw`\p{Lu}+(?!${LowerOrUncased})`,
-  `${LowerOrUncased}+`,
-  String.raw`[^\-_\p{White_Space}\p{P}\p{N}\p{Lu}${LowerOrUncased}]+`,
+  String.raw`\p{N}[\p{N}${NonUpper}]*`,
+  String.raw`\p{Lu}${NonUpper}+`,
+  String.raw`\p{Lu}+(?!${NonUpper})`,
+  `${NonUpper}+`,
+  String.raw`[^\-_\p{White_Space}\p{P}\p{N}\p{Lu}${NonUpper}]+`,
 ]
 
 /** Matches one gap, punctuation, number without letters, or word. */
 const Part = new RegExp(
-  String.raw`(?<gap>${Gap}+)|\p{P}+|(?<number>\p{N}+(?!${LowerOrUncased}|\p{N}))|(?<word>${Words.join('|')})`,
+  String.raw`(?<gap>${Gap}+)|\p{P}+|(?<number>\p{N}+(?!${NonUpper}|\p{N}))|(?<word>${Words.join('|')})`,
   'gv',
 )
 
 /**
- * Converts letters to lowercase, and separates words by `connector`, which also replaces each character of a gap. A number without letters
- * belongs to the word before it.
+ * Converts uppercase letters to lowercase, and separates words by `connector`, which also replaces each character of a gap. A number without
+ * letters belongs to the word before it.
  */
 function connected(value: string, connector: string): string {
   let out = ''

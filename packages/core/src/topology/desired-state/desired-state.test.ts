@@ -272,7 +272,7 @@ describe('patches', () => {
   const set = (value: object) => [{ op: 'add', path: '/spec/template/spec/set', ...value }]
 
   test.each([
-    ['a value', { value: { a: [1] } }, { a: [1] }],
+    ['a constant', { value: { a: [1] } }, { a: [1] }],
     ['a variable', { valueFrom: { variable: 'zone' } }, 'b'],
     ['part of a variable', { valueFrom: { variable: 'net.cidrs[1]' } }, '10.1.0.0/16'],
     ['a built-in variable', { valueFrom: { variable: 'builtin.controlPlane.version' } }, 'v1.34.0'],

@@ -141,7 +141,10 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
   return items
 }
 
-/** Returns the template to patch: the template of the class with the labels and annotations of the desired object. */
+/**
+ * Returns the template to patch: the template of the class with the labels and visible annotations of the desired object. If the desired
+ * object is not a copy of the template, they are in `spec.template.metadata`.
+ */
 function documentOf({ object, contract }: External, { object: desired }: DesiredObject, isTemplate: boolean): UnknownObject {
   const document = draft(object)
   const { labels, annotations } = desired.metadata

@@ -42,8 +42,8 @@ export interface PatchExtensions {
 /**
  * Applies inline and external patches in the order of the class, then calls extensions to validate the result. As upstream, `enabledIf`
  * has no effect on external patches.
- * @returns the ignored parts of patches, a sentence each
- * @throws Error that names the patch which cannot be computed or applied, or whose extension rejects the result
+ * @returns sentences about ignored parts of patches
+ * @throws Error that names the patch that cannot be computed or applied, or whose validation fails
  */
 export async function applyPatches(
   cluster: Cluster,
@@ -98,8 +98,8 @@ const attempt = <T>(errorContext: string, act: () => T): T =>
 
 /**
  * Copies the patched template into the desired object, except core's own labels and annotations and, in a control plane, the fields that
- * core sets. Returns one sentence that lists the fields of a control plane that a patch tried to change although core sets them; an empty
- * list if there are none.
+ * core sets. If patches set such fields of a control plane to other values, returns one sentence that lists these fields; otherwise an empty
+ * list.
  */
 function copyBack({ role, desired, unpatched, document, contract, isTemplate }: PatchItem): string[] {
   const { object } = desired
@@ -121,8 +121,8 @@ function copyBack({ role, desired, unpatched, document, contract, isTemplate }: 
   const restorers = role.kind === 'controlPlane' ? coreFieldRestorers(object) : []
   if (metadata) setMetadata(object.metadata, metadata)
   if (spec) object['spec'] = draft(spec)
-  const unpatchedSpec = { spec: readField(unpatched, TemplateFields.spec, contract) ?? {} }
-  const changed = restorers.flatMap((restore) => restore(unpatchedSpec) ?? [])
+  const unpatchedObject = { spec: readField(unpatched, TemplateFields.spec, contract) ?? {} }
+  const changed = restorers.flatMap((restore) => restore(unpatchedObject) ?? [])
   if (changed.length === 0) return []
   const objectText = `${desired.kind.kind} ${object.metadata.name}`
   return [`patches of ${objectText} do not change ${changed.join(', ')}: core sets these fields`]
@@ -145,8 +145,9 @@ const pick = (map: Record<string, string> = {}, names: readonly string[]): Recor
   Object.fromEntries(names.filter((name) => map[name] !== undefined).map((name) => [name, map[name]!]))
 
 /**
- * Returns a function for each field of a control plane that core can set, in each contract version. If core has set the field, the function
- * restores it after the patches, and returns the field's path when a patch has changed it. Otherwise the function does nothing.
+ * Returns a function for each field of a control plane that core can set, in each contract version. If `object` has the field before it is
+ * patched, the function restores its value afterwards, and returns the field's path when a patch has set another value. Otherwise the
+ * function does nothing.
  */
 function coreFieldRestorers(object: DesiredObject['object']): ((unpatched: object) => string | undefined)[] {
   return ContractVersions.flatMap((contract) =>

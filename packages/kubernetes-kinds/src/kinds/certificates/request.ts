@@ -19,7 +19,7 @@ export function parseSigningRequest(pem: string): SigningRequest {
     return parseRequest(block.bytes)
   } catch (err) {
     if (/^(asn1|x509|crypto\/\w+): /.test(messageOf(err))) throw err
-    // An error without such a prefix was caused by malformed bytes.
+    // Other errors are caused by malformed bytes, or by a key that Node cannot read.
     throw new Error('x509: malformed certificate request', { cause: err })
   }
 }
