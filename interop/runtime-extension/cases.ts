@@ -434,7 +434,7 @@ const unregistered: Case = async (options) => {
   context.record('condition', await context.waitUntilReconciled(/nobody/))
 }
 
-/** A class that names a handler of an extension for another namespace, and then a handler of another hook. */
+/** A class that names a handler of an extension whose selector selects only another namespace, and then a handler of another hook. */
 const elsewhere: Case = async (options) => {
   const context = await CaseContext.open('elsewhere', options)
   await context.createExtensionConfig('of-others', options.extension.extensionFor('of-others'), { namespace: 'default' })

@@ -90,7 +90,7 @@ export interface ShardsOptions {
   prepare?(signal: AbortSignal): Promise<void>
   /** Resolves when the cache contains all objects that exist now. */
   waitUntilCurrent(signal: AbortSignal): Promise<void>
-  /** Called when a shard was acquired, released or lost. */
+  /** Called when this process starts or stops reconciling a shard. */
   onChange(shard: number): void
 }
 
@@ -275,7 +275,7 @@ export class Shards implements Partition {
   #mayAcquire(shard: number, lease: Lease | undefined): boolean {
     const { count, election } = this.#options
     const first = this.#elections[0]!
-    // The Lease of shard 0 is free, or its holder has no shards or another number of shards.
+    // The Lease of shard 0 is free or has expired, or its holder has no shards or another number of shards.
     if (shard !== 0 && (shardsIn(first.lease) !== count || first.holder === '')) return false
     const shares = this.#shardCounts()
     // This process has its even share of the shards already.
@@ -340,8 +340,8 @@ export class Shards implements Partition {
   }
 
   /**
-   * Requests a shard from the process with the most shards, if that process holds at least two shards more than the number that this
-   * process holds or has requested.
+   * Requests a shard that is not requested yet from the process with the most shards, if that process holds at least two shards more than
+   * the number that this process holds or has requested.
    */
   async #requestShard(signal: AbortSignal): Promise<void> {
     const ownIdentity = this.#options.election.identity

@@ -13,7 +13,7 @@ export interface ResourceAttributes {
   readonly group: string
   readonly resource: string
   readonly subresource?: string | undefined
-  /** Absent for cluster-scoped requests. */
+  /** Absent for requests at the cluster scope. A request for one Namespace has the name of that Namespace here. */
   readonly namespace?: string | undefined
   readonly name?: string | undefined
 }
@@ -21,7 +21,7 @@ export interface ResourceAttributes {
 export interface PathAttributes {
   readonly kind: 'path'
   readonly user: User
-  /** The HTTP method, in lower case. */
+  /** The HTTP method in lower case, or the verb of a permission check, such as a SubjectAccessReview. */
   readonly verb: string
   readonly path: string
 }
@@ -98,7 +98,7 @@ export function denialOf(attributes: Attributes, reason: string): StatusError {
   return forbiddenTo({ group: attributes.group, plural: attributes.resource }, attributes.name, explanation)
 }
 
-/** Error `RESOURCE "NAME" is forbidden: REASON`. */
+/** Error `RESOURCE "NAME" is forbidden: REASON`; without a name, `RESOURCE is forbidden: REASON`. */
 export function forbiddenTo(resource: NamedResource, name: string | undefined, reason: string): StatusError {
   const { group, plural } = resource
   const details: StatusDetails = { ...(name ? { name } : {}), ...(group === '' ? {} : { group }), kind: plural }

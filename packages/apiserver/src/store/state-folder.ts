@@ -1,8 +1,8 @@
 /**
- * Reads a state folder:
+ * Reads a state folder, which contains:
  *
  *   checkpoint-<n>  all stores at the time when log n began
- *   log-<n>         later writes, a frame for each group of writes; log 1 begins with empty stores
+ *   log-<n>         a header frame, then a frame for each group of later writes; log 1 begins with empty stores
  *   acknowledged    the commit marker: position up to which writes have been acknowledged
  *
  * Content before the acknowledged position must be complete and without gaps; only content after it may be torn.
@@ -63,7 +63,12 @@ export async function generationsIn(files: Files, folder: string): Promise<{ log
   return { logs: numbersIn(/^log-(\d{10})$/), checkpoints: numbersIn(/^checkpoint-(\d{10})$/) }
 }
 
-/** Reads the newest state. @throws DamagedData when an acknowledged write or the commit marker cannot be read */
+/**
+ * Reads the newest state.
+ *
+ * @throws DamagedData when an acknowledged write or the commit marker cannot be read, or a later frame is damaged rather than torn; Error when
+ *   a file has another format
+ */
 export async function readState(
   files: Files,
   folder: string,

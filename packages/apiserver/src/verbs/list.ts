@@ -114,7 +114,11 @@ function rejectInvalidOptions(options: RequestOptions): void {
 /** Error text for resourceVersionMatch in a request with a continue token. */
 export const notWithContinue = 'resourceVersionMatch is forbidden when continue is provided'
 
-/** Waits up to three seconds until the store has the revision. @throws StatusError Timeout when it is not reached */
+/**
+ * Waits up to three seconds until the store has the revision.
+ *
+ * @throws StatusError Timeout when it is not reached; the reason of the signal `ended()` when the signal aborts first
+ */
 export async function waitForRevision(
   { store, clock }: ServerContext,
   revision: number,

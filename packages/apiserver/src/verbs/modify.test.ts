@@ -298,7 +298,7 @@ describe('an apply', () => {
       '422 Invalid: Widget.shop.example.com "a" is invalid: spec.color: Invalid value: "null": spec.color in body must be of type string: "null"',
     ],
     [
-      'with managed fields',
+      'with managedFields, even as an empty list',
       () => apply('m', {}, {}, { managedFields: [] }),
       '400 BadRequest: metadata.managedFields must be nil',
     ],
@@ -333,7 +333,7 @@ describe('scale', () => {
     expect(metadata.managedFields?.map(({ subresource }) => subresource)).toContain('scale')
   })
 
-  test('can be applied; the field manager then owns the replicas', async () => {
+  test('can be applied, after which the field manager owns the replicas; an object of another kind is rejected', async () => {
     const applyScale = (body: object, fieldManager: string, force = false) =>
       t.client.transport.send({
         verb: 'patch',

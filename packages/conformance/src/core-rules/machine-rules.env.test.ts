@@ -13,7 +13,7 @@ const machine = (env: CoreEnv) => env.get(Machine, 'm1')
 const pool = (env: CoreEnv) => env.get(MachinePool, 'mp')
 
 /** Creates a Machine in a provisioned Cluster, with a bootstrap config and an infrastructure machine that have no status. */
-async function aMachineWithObjects(env: CoreEnv): Promise<void> {
+async function createMachineWithObjects(env: CoreEnv): Promise<void> {
   await env.provisionCluster()
   await env.create(Machine, 'm1', { spec: aMachine().spec })
   await env.create(DevConfig, 'm1')
@@ -22,7 +22,7 @@ async function aMachineWithObjects(env: CoreEnv): Promise<void> {
 }
 
 /** Creates a MachinePool in a provisioned Cluster, with bootstrap data and an infrastructure machine pool that has no status. */
-async function aPoolWithObjects(env: CoreEnv, infra: object = {}): Promise<void> {
+async function createPoolWithObjects(env: CoreEnv, infra: object = {}): Promise<void> {
   await env.provisionCluster()
   await env.create(DevConfig, 'mp')
   await env.create(DevMachinePool, 'mp', infra)
@@ -30,7 +30,7 @@ async function aPoolWithObjects(env: CoreEnv, infra: object = {}): Promise<void>
   await env.patch(DevConfig, 'mp', { status: { ...created, dataSecretName: 'mp-data' } })
 }
 
-async function aNodeWithId(env: CoreEnv, name: string, spec: object = {}): Promise<void> {
+async function createNodeWithId(env: CoreEnv, name: string, spec: object = {}): Promise<void> {
   await env.workload.create(Node, { metadata: { name }, spec: { providerID: `dev:///${name}`, ...spec } } as never)
 }
 
@@ -40,22 +40,22 @@ const ownedBy = (kind: string, { metadata }: { metadata: { name: string; uid: st
 })
 
 testRule('core.infra-machine.owner', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   expect((await env.get(DevMachine, 'm1')).metadata).toMatchObject(ownedBy('Machine', await machine(env)))
 })
 
 testRule('core.bootstrap-config.owner', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   expect((await env.get(DevConfig, 'm1')).metadata).toMatchObject(ownedBy('Machine', await machine(env)))
 })
 
 testRule('core.infra-machine-pool.owner', async (env) => {
-  await aPoolWithObjects(env)
+  await createPoolWithObjects(env)
   expect((await env.get(DevMachinePool, 'mp')).metadata).toMatchObject(ownedBy('MachinePool', await pool(env)))
 })
 
 testRule('core.infra-machine.provider-id', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   await env.patch(DevMachine, 'm1', { spec: { providerID: 'dev:///m1' } })
   expect((await machine(env)).spec.providerID).toBeUndefined()
   await env.patch(DevMachine, 'm1', { status: provisioned })
@@ -63,7 +63,7 @@ testRule('core.infra-machine.provider-id', async (env) => {
 })
 
 testRule('core.infra-machine.failure-domain', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   await env.patch(DevMachine, 'm1', { spec: { providerID: 'dev:///m1' }, status: { failureDomain: 'b' } })
   expect((await machine(env)).status?.failureDomain).toBeUndefined()
   await env.patch(DevMachine, 'm1', { status: provisioned })
@@ -72,13 +72,13 @@ testRule('core.infra-machine.failure-domain', async (env) => {
 })
 
 testRule('core.infra-machine.spec-failure-domain', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   await env.patch(DevMachine, 'm1', { spec: { providerID: 'dev:///m1', failureDomain: 'b' }, status: provisioned })
   expect((await machine(env)).spec.failureDomain).toBe('b')
 })
 
 testRule('core.infra-machine.addresses', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   await env.patch(DevMachine, 'm1', { spec: { providerID: 'dev:///m1' }, status: { addresses } })
   expect((await machine(env)).status?.addresses).toBeUndefined()
   await env.patch(DevMachine, 'm1', { status: provisioned })
@@ -86,7 +86,7 @@ testRule('core.infra-machine.addresses', async (env) => {
 })
 
 testRule('core.infra-machine.initialization', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   const state = async () => (await machine(env)).status?.initialization?.infrastructureProvisioned ?? false
   await env.patch(DevMachine, 'm1', { spec: { providerID: 'dev:///m1' }, status: { initialization: { provisioned: false } } })
   expect(await state()).toBe(false)
@@ -98,7 +98,7 @@ testRule('core.infra-machine.initialization', async (env) => {
 })
 
 testRule('core.bootstrap-config.initialization', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   const state = async () => (await machine(env)).status?.initialization?.bootstrapDataSecretCreated ?? false
   await env.patch(DevConfig, 'm1', { status: { initialization: { dataSecretCreated: false }, dataSecretName: 'm1-data' } })
   expect(await state()).toBe(false)
@@ -110,7 +110,7 @@ testRule('core.bootstrap-config.initialization', async (env) => {
 })
 
 testRule('core.bootstrap-config.data-secret', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   await env.patch(DevConfig, 'm1', { status: { dataSecretName: 'm1-data' } })
   expect((await machine(env)).spec.bootstrap.dataSecretName).toBeUndefined()
   await env.patch(DevConfig, 'm1', { status: created })
@@ -123,21 +123,21 @@ const conditionRules = [
 ] as const
 for (const [rule, kind, type] of conditionRules) {
   testRule(rule, async (env) => {
-    await aMachineWithObjects(env)
-    const reports = async (condition: object) => {
-      await env.patch(kind, 'm1', { status: { conditions: [{ type: 'Ready', ...condition }] } })
+    await createMachineWithObjects(env)
+    const conditionAfter = async (ready: object) => {
+      await env.patch(kind, 'm1', { status: { conditions: [{ type: 'Ready', ...ready }] } })
       return getCondition(await machine(env), type)
     }
     const reported = { status: 'False', reason: 'Booting', message: 'soon' }
-    expect(await reports({ ...reported, severity: 'Info' })).toMatchObject(reported)
-    expect(await reports({ status: 'False', severity: 'Info' })).toMatchObject({
+    expect(await conditionAfter({ ...reported, severity: 'Info' })).toMatchObject(reported)
+    expect(await conditionAfter({ status: 'False', severity: 'Info' })).toMatchObject({
       status: 'False',
       reason: 'NoReasonReported',
       lastTransitionTime: expect.any(String),
       observedGeneration: (await machine(env)).metadata.generation,
     })
     // Upstream assumes that a condition that is True without a reason is a v1beta1 condition, and sets the reason `Ready`.
-    expect(await reports({ status: 'True' })).toMatchObject({ status: 'True', reason: 'Ready' })
+    expect(await conditionAfter({ status: 'True' })).toMatchObject({ status: 'True', reason: 'Ready' })
   })
 }
 
@@ -167,12 +167,12 @@ for (const [rule, kind, name] of failureRules) {
 }
 
 testRule('core.bootstrap-config.taint', async (env) => {
-  await aMachineWithObjects(env)
+  await createMachineWithObjects(env)
   await env.patch(Machine, 'm1', { metadata: { labels: { 'node-role.kubernetes.io/worker': '' } } })
   await env.patch(DevConfig, 'm1', { status: { ...created, dataSecretName: 'm1-data' } })
   const taint = (key: string) => ({ key, effect: 'NoSchedule' })
   const taints = [taint('example.com/own'), taint('node.cluster.x-k8s.io/uninitialized')]
-  await aNodeWithId(env, 'm1', { taints })
+  await createNodeWithId(env, 'm1', { taints })
   await env.patch(DevMachine, 'm1', { spec: { providerID: 'dev:///m1' }, status: provisioned })
   await env.advance(seconds(30))
   const { metadata, spec } = await env.workload.get(Node, { name: 'm1' })
@@ -187,8 +187,8 @@ const reportPool = (env: CoreEnv, ids: readonly string[], status: object = {}) =
   })
 
 testRule('core.infra-machine-pool.provider-id-list', async (env) => {
-  await aPoolWithObjects(env)
-  for (const name of ['a', 'b', 'other']) await aNodeWithId(env, name)
+  await createPoolWithObjects(env)
+  for (const name of ['a', 'b', 'other']) await createNodeWithId(env, name)
   await reportPool(env, ['a', 'b'])
   expect((await pool(env)).spec.providerIDList).toEqual(['dev:///a', 'dev:///b'])
   expect((await pool(env)).status?.nodeRefs?.map(({ name }) => name)).toEqual(['a', 'b'])
@@ -199,13 +199,13 @@ testRule('core.infra-machine-pool.provider-id-list', async (env) => {
 })
 
 testRule('core.infra-machine-pool.replicas', async (env) => {
-  await aPoolWithObjects(env)
+  await createPoolWithObjects(env)
   await reportPool(env, ['a', 'b', 'c'])
   expect((await pool(env)).status?.replicas).toBe(3)
 })
 
 testRule('core.infra-machine-pool.initialization', async (env) => {
-  await aPoolWithObjects(env)
+  await createPoolWithObjects(env)
   const state = async () => {
     const { spec, status } = await pool(env)
     return [status?.initialization?.infrastructureProvisioned, spec.providerIDList, status?.replicas ?? 0]
@@ -217,8 +217,8 @@ testRule('core.infra-machine-pool.initialization', async (env) => {
 })
 
 testRule('core.infra-machine-pool.terminal-failures', async (env) => {
-  await aPoolWithObjects(env)
-  await aNodeWithId(env, 'a')
+  await createPoolWithObjects(env)
+  await createNodeWithId(env, 'a')
   await reportPool(env, ['a'], { failureReason: 'Quota', failureMessage: 'none left' })
   expect((await pool(env)).status).toMatchObject({
     replicas: 1,
@@ -234,7 +234,7 @@ testRule('core.infra-machine-pool.terminal-failures', async (env) => {
 })
 
 testRule('core.infra-machine-pool.machine-kind', async (env) => {
-  await aPoolWithObjects(env)
+  await createPoolWithObjects(env)
   const labels = { 'cluster.x-k8s.io/pool-name': 'mp', 'cluster.x-k8s.io/cluster-name': 'demo' }
   await reportPool(env, ['a', 'b'], { infrastructureMachineKind: 'DevMachine' })
   for (const name of ['a', 'b']) {
@@ -252,7 +252,7 @@ testRule('core.infra-machine-pool.machine-kind', async (env) => {
 })
 
 testRule('core.infra-machine-pool.informational', async (env) => {
-  await aPoolWithObjects(env, { spec: { providerID: 'dev:///group' } })
+  await createPoolWithObjects(env, { spec: { providerID: 'dev:///group' } })
   await reportPool(env, ['a'])
   const poolBefore = await pool(env)
   await env.patch(DevMachinePool, 'mp', {

@@ -153,9 +153,9 @@ async function applySources(
 
 /**
  * Returns the binding of the Cluster. A missing binding is created before resources are applied, so that no resource is
- * applied that cannot be recorded.
+ * applied when the binding cannot be created.
  *
- * @throws StatusError Conflict when another ClusterResourceSet created the binding meanwhile
+ * @throws StatusError Conflict when the binding was created meanwhile, for example for another ClusterResourceSet
  */
 async function getOrCreateBinding(
   resourceSet: ClusterResourceSet,
@@ -176,7 +176,7 @@ async function getOrCreateBinding(
   }
 }
 
-/** @throws StatusError Conflict when another ClusterResourceSet changed the binding meanwhile */
+/** @throws StatusError Conflict when the binding was changed meanwhile, for example for another ClusterResourceSet */
 async function commitBinding(
   before: ClusterResourceSetBinding,
   after: ClusterResourceSetBinding,

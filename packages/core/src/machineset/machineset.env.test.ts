@@ -524,7 +524,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, DevMachine)).toEqual([])
   })
 
-  test('reports only the condition Paused while it is paused', async () => {
+  test('reports only the condition Paused, and creates no Machine, when it is paused from the start', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     const paused = aMachineSet()

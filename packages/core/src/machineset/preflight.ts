@@ -57,7 +57,7 @@ const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
 
 /**
  * Returns a predicate that accepts the checks to run. Users skip checks with an annotation on the set, or else on the bootstrap template.
- * @throws TerminalError when the set lacks the annotation, and the bootstrap template does not exist or could not be read
+ * @throws TerminalError when the set has no such annotation or an empty one, and the bootstrap template does not exist or could not be read
  */
 function isNotSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
   const annotation = MachineSetSkipPreflightChecksAnnotation

@@ -24,7 +24,7 @@ export function patchBetween(original: object, edited: object, format: PatchForm
     return encodePatch(format, diffJson(original as JsonObject, edited as JsonObject) as unknown as Json)
   const patch = diffMerge(original, edited) ?? {}
   const encoded = encodePatch(format, patch)
-  // Applies the patch as core does: core removes null values, also in lists.
+  // Applies the patch as core does: core removes each member that the patch sets to null, also in objects of lists.
   if (!equal(patchedDocument(original, format, JSON.stringify(patch)) ?? original, edited)) {
     throw new TypeError('a JSONMergePatch can neither set a member to null nor remove a member that is null: use a JSONPatch')
   }

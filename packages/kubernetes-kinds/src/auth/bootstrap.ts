@@ -1,8 +1,8 @@
 /**
  * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Keeps rules, subjects, labels and annotations
  * that a user added, and selectors that a user added to a default aggregation rule. Removes an aggregation rule from a role
- * that has none by default, and replaces a binding that refers to another role than the default binding. Does not change objects
- * with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"`.
+ * that has none by default. Replaces a binding that refers to another role than the default binding; what a user added to it is lost.
+ * Does not change objects with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"`.
  * Upstream: k8s.io/component-helpers/auth/rbac/reconciliation.
  */
 import {

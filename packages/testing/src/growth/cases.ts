@@ -25,7 +25,7 @@ interface Place {
 
 /** Maximum number of fields of the same name in a path, because schemas may be recursive. */
 const MaxOfOneName = 2
-/** Maximum number of steps of a path, and maximum nesting of a generated value. */
+/** Maximum number of steps of a path, and deepest level (from 0) at which objects of a generated value have fields. */
 const MaxSteps = 9
 
 /** Returns all cases of a resource, in the order of its schema. */
@@ -47,7 +47,10 @@ const apiVersionOf = ({ group, version }: Resource): string => (group === '' ? v
 const textOf = (path: readonly Step[]): string =>
   path.map((step) => (step === 'item' ? '[]' : step === 'member' ? '{}' : `.${step.field}`)).join('')
 
-/** Fields that get no case: the server replaces `uid` and `status` of a new object, and `growthCases` sets the others. */
+/**
+ * Fields that get no case: the server sets `uid` of a new object, and drops or replaces `status` (except that of a Node); `growthCases` sets
+ * the others.
+ */
 const skipped = new Set(['.apiVersion', '.kind', '.metadata.name', '.metadata.namespace', '.metadata.uid', '.status'])
 
 function* placesIn(schema: JSONSchema, path: readonly Step[]): Generator<Place> {
@@ -99,8 +102,8 @@ function growValue(schema: JSONSchema, growth: Growth, size: number): unknown {
 }
 
 /**
- * Returns a small value of a schema, with its required fields and the fields `usualKeys`. Strings and numbers differ by index;
- * enums, dates and booleans do not.
+ * Returns a small value of a schema, with its required fields and the fields `usualKeys`. Strings differ by index, and numbers
+ * unless `minimum` or `maximum` limits them; enums, dates and booleans do not.
  */
 function smallestValue(schema: JSONSchema, index: number, depth = 0): unknown {
   if (schema.enum?.length) return schema.enum[0]

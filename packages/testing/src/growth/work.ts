@@ -90,7 +90,7 @@ export const workOutsideRequests: readonly (readonly [name: string, work: (size:
   ],
   ['a field selector of many terms', (size) => parseFieldSelector(many(size, (index) => `a${index}=b`).join(','))],
   ['JSON of many duplicate keys', (size) => scanJSON(`{${many(size, (index) => `"k${index % (size / 2)}":1`).join(',')}}`)],
-  ['JSON of many exact integers', (size) => readJSON(`[${many(size, () => '9007199254740993').join(',')}]`)],
+  ['JSON of many integers beyond 2^53', (size) => readJSON(`[${many(size, () => '9007199254740993').join(',')}]`)],
   [
     'a strategic merge patch of many items',
     (size) => applyStrategicPatch({ containers: named(size) }, { containers: named(2 * size, { image: 'i' }) }, patchedSchema),
