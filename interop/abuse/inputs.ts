@@ -260,14 +260,15 @@ const texts: readonly (readonly [shape: string, make: (size: number) => string])
   ['characters of an unfinished string', (n) => `{"a":"${'x'.repeat(n)}`],
   ['equal keys', (n) => `{${many(n, () => '"a":1').join(',')}}`],
   ['digits', (n) => `{"a":${'1'.repeat(n)}}`],
-  ['exponents', (n) => `{"a":1e${'9'.repeat(Math.min(n, 1000))}}`],
+  // At most 1000 digits.
+  ['digits of an exponent', (n) => `{"a":1e${'9'.repeat(Math.min(n, 1000))}}`],
   ['backslashes', (n) => `{"a":"${'\\\\'.repeat(n)}"}`],
   ['blanks', (n) => ' '.repeat(n)],
   ['commas', (n) => `[${','.repeat(n)}]`],
   ['zero bytes', (n) => '\0'.repeat(n)],
   ['braces of YAML', (n) => `a: ${'{'.repeat(n)}`],
   ['aliases', (n) => `a: &a [x]\nb: [${many(n, () => '*a').join(', ')}]`],
-  ['nested aliases of an empty list', (n) => nestedAliases(Math.min(9, Math.ceil(Math.log10(n))))],
+  ['lists from nested aliases', (n) => nestedAliases(Math.min(9, Math.ceil(Math.log10(n))))],
 ]
 
 /** Returns a short YAML document. Its aliases expand to ten empty lists, a hundred, and so on, up to 10 to the power of `depth`. */
@@ -339,7 +340,7 @@ const TextSizes = [10, 10_000, 1_000_000]
 const PatchSizes = [10, 300, 3_000]
 const QuerySizes = [1, 30, 100, 500, 1_500]
 
-/** Size limit of a request body, in bytes. */
+/** The API server's size limit of a request body, in bytes. */
 const MaxBytes = 3 * 2 ** 20
 
 /** Returns a body of this shape with at most `limit` bytes. It is close to the limit, unless `make` limits the length itself. */

@@ -72,7 +72,10 @@ function withoutOutdatedTaint(node: Node): Node {
   return { ...node, metadata: { ...node.metadata, managedFields }, spec: taints.length > 0 ? { ...spec, taints } : spec }
 }
 
-/** Value of an Event that reports an update of a MachineDeployment or MachinePool although no write changed it. */
+/**
+ * Value of an Event `Updated MachineDeployment` or `Updated MachinePool` about an object that is not in `ObservedObjects.updated`. The text
+ * of an Event about a new version continues with the versions, so it does not have this value.
+ */
 export const RecordedWithoutChange = 'recorded without a change'
 
 function reportsUnchanged(event: KubeObject, updated: ReadonlySet<string>): boolean {
@@ -118,7 +121,10 @@ function eventText(event: KubeObject): string {
 
 const omittedMetadata = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'selfLink', 'managedFields'])
 
-/** Names of the field managers that the two cores use for updates. The comparison treats both as one field manager with the name `core`. */
+/**
+ * Names of the field managers that the two cores use for updates. In the paths of the comparison, both have the name `core`, so that only
+ * the values differ; `explained.ts` accepts this difference.
+ */
 export const CoreManagers = { theirs: 'manager', ours: 'capstan' } as const
 
 /** Sorts the list entries of a message about objects with random names, because these names determine the order of the entries. */
@@ -255,7 +261,7 @@ export const textOf = ({ object, path, theirs, ours }: Difference): string =>
     ...(ours === undefined ? [] : [`  + ${ours}`]),
   ].join('\n')
 
-/** Maximum number of paths printed for each side of a field manager of an object; further paths are only counted. */
+/** Maximum number of paths that are printed for one object, field manager and side; further paths are only counted. */
 const MaxPaths = 8
 
 /** Formats differences. Differences in managedFields follow the others, grouped by object and field manager. */

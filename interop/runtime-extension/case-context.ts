@@ -1,5 +1,5 @@
 /**
- * The environment of a case: a namespace with an ExtensionConfig, a ClusterClass and a Cluster of its own, and the record of observations.
+ * The environment of a case: a namespace, an ExtensionConfig, a ClusterClass and a Cluster of its own, and the record of observations.
  */
 import { Cluster, ClusterClass, ExtensionConfig, pendingHooks } from '@capstan/api'
 import type { HandlerOptions } from '@capstan/extension'
@@ -51,11 +51,15 @@ export class CaseContext {
   }
 
   /**
-   * Creates the namespace, the extension and its ExtensionConfig, and waits until the extension is discovered. `handlers` are options that
-   * the discovery response contains for every handler.
+   * Creates the namespace, the extension and its ExtensionConfig, and waits until the extension is discovered. `handlerOptions` are
+   * options that the discovery response contains for every handler.
    */
-  static async open(name: string, options: ContextOptions, handlers: Omit<HandlerOptions, 'name'> = {}): Promise<CaseContext> {
-    const context = new CaseContext(name, options.extension.extensionFor(name, handlers), options)
+  static async open(
+    name: string,
+    options: ContextOptions,
+    handlerOptions: Omit<HandlerOptions, 'name'> = {},
+  ): Promise<CaseContext> {
+    const context = new CaseContext(name, options.extension.extensionFor(name, handlerOptions), options)
     await options.client.create(Namespace, { metadata: { name } })
     await context.createExtensionConfig(name, context.extension)
     await context.waitUntilDiscovered(name, 'True')
@@ -77,29 +81,29 @@ export class CaseContext {
    * the bundle from a Secret that the annotations name.
    */
   async createExtensionConfig(
-    config: string,
+    configName: string,
     { url }: CaseExtension,
     { annotations, namespace = this.name }: { annotations?: { [key: string]: string }; namespace?: string } = {},
   ): Promise<void> {
     const caBundle = Buffer.from(this.#options.ca).toString('base64')
     await this.client.create(ExtensionConfig, {
-      metadata: { name: config, ...(annotations ? { annotations } : {}) },
+      metadata: { name: configName, ...(annotations ? { annotations } : {}) },
       spec: {
         clientConfig: { url, ...(annotations ? {} : { caBundle }) },
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
-        settings: { said: 'by the config', config },
+        settings: { said: 'by the config', config: configName },
       },
     })
   }
 
   /** Waits until the condition Discovered of an ExtensionConfig has this status. Returns the ExtensionConfig. */
-  async waitUntilDiscovered(config: string, status: 'True' | 'False'): Promise<ExtensionConfig> {
+  async waitUntilDiscovered(configName: string, status: 'True' | 'False'): Promise<ExtensionConfig> {
     const hasStatus = (candidate: ExtensionConfig) =>
-      candidate.metadata.name === config && getCondition(candidate, 'Discovered')?.status === status
+      candidate.metadata.name === configName && getCondition(candidate, 'Discovered')?.status === status
     const configs = await until(
       this.client,
       ExtensionConfig,
-      `Discovered of ${config} is ${status}`,
+      `Discovered of ${configName} is ${status}`,
       (all) => all.some(hasStatus),
       {
         seconds: Limit,

@@ -1,7 +1,7 @@
 /**
  * Upstream's test extension updates the Machine of a MachineDeployment in place: core calls the hook CanUpdateMachineSet with templates of the
  * kubeadm and Docker providers. Of these providers only the CustomResourceDefinitions are installed. This file writes the fields that the providers
- * would write for the one Machine.
+ * would write for the one Machine, and registers its Node.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -114,11 +114,15 @@ export async function updateMachineSet(
     after?.spec,
   )
   const machineKey = { namespace, name: after?.metadata.name ?? '' }
-  const machine = specOf(await client.get(DevMachine, machineKey))
+  const machineSpec = specOf(await client.get(DevMachine, machineKey))
   const expectedSpec = { backend: { docker: { bootstrapTimeout: '10m0s' } }, providerID: `dev:///${machineKey.name}` }
-  checks.check('the infrastructure machine has the desired spec, and keeps its providerID', equal(machine, expectedSpec), machine)
-  const config = specOf(await client.get(KubeadmConfig, machineKey))
-  checks.check('the bootstrap config has the desired files', equal(config.files, files('second')), config)
+  checks.check(
+    'the infrastructure machine has the desired spec, and keeps its providerID',
+    equal(machineSpec, expectedSpec),
+    machineSpec,
+  )
+  const configSpec = specOf(await client.get(KubeadmConfig, machineKey))
+  checks.check('the bootstrap config has the desired files', equal(configSpec.files, files('second')), configSpec)
 
   // The extension cannot update `customImage`, so the Machine is replaced. An event must state the reason.
   await client.create(DevMachineTemplate, devTemplate('third', { bootstrapTimeout: '10m0s', customImage: 'another' }))
@@ -178,11 +182,11 @@ async function provideMachine(client: Client): Promise<(version: string) => Prom
   const [devMachine] = await until(client, DevMachine, 'a DevMachine', (machines) => machines.length === 1, { namespace })
   const machineKey = { namespace, name: devMachine!.metadata.name }
   const providerID = `dev:///${machineKey.name}`
-  const status = (body: object) => ({ type: 'merge' as const, body: { status: body } })
+  const statusPatch = (status: object) => ({ type: 'merge' as const, body: { status } })
   await client.patch(DevMachine, machineKey, { type: 'merge', body: { spec: { providerID } } }, { fieldManager: 'capd' })
-  await client.patch(DevMachine, machineKey, status({ initialization: { provisioned: true } }), { subresource: 'status' })
+  await client.patch(DevMachine, machineKey, statusPatch({ initialization: { provisioned: true } }), { subresource: 'status' })
   const bootstrapped = { initialization: { dataSecretCreated: true }, dataSecretName: 'made-by-hand' }
-  await client.patch(KubeadmConfig, machineKey, status(bootstrapped), { subresource: 'status' })
+  await client.patch(KubeadmConfig, machineKey, statusPatch(bootstrapped), { subresource: 'status' })
 
   const kubeconfigName = `${clusterName}-kubeconfig`
   await until(client, Secret, 'the kubeconfig', (secrets) => secrets.some(({ metadata }) => metadata.name === kubeconfigName), {
@@ -207,8 +211,8 @@ async function provideMachine(client: Client): Promise<(version: string) => Prom
     lastTransitionTime: new Date().toISOString().replace(/\.\d+/, ''),
   }))
   return (version) => {
-    const body = status({ conditions, nodeInfo: { kubeletVersion: version } })
-    return workload.patch(Node, { name: machineKey.name }, body, { subresource: 'status' })
+    const patch = statusPatch({ conditions, nodeInfo: { kubeletVersion: version } })
+    return workload.patch(Node, { name: machineKey.name }, patch, { subresource: 'status' })
   }
 }
 

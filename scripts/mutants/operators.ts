@@ -8,11 +8,14 @@ export interface Mutant {
   readonly end: number
   readonly replacement: string
   readonly line: number
-  /** Index of the statement in `Mutants.statements` that contains the change. */
+  /**
+   * Index in `Mutants.statements` of the innermost statement that contains the change; for a change of a whole body, of the first statement
+   * in the body.
+   */
   readonly statement: number
 }
 
-/** A statement of a block, or the expression that is the body of an arrow function. */
+/** A statement of a block or of a `case`, or the expression that is the body of an arrow function. */
 export interface Statement {
   readonly start: number
   readonly end: number
@@ -66,8 +69,8 @@ const swappedMethods: ReadonlyMap<string, string> = new Map([
 const observingCall = /^(?:await )?[\w.#?!]*\b(?:log|logger|metrics|span|events?)\b[\w.#?!]*\(/
 
 /**
- * Returns the mutants of a file, in the order of the text, and the statements that they are in. Only bodies of functions are changed: tables and constants of a module are
- * evaluated once for many test files, so coverage cannot assign tests to them.
+ * Returns the mutants of a file, in the order of the text, and the statements of its functions. Only bodies of functions are changed: tables
+ * and constants of a module are evaluated once for many test files, so coverage cannot assign tests to them.
  */
 export function mutantsOf(text: string): Mutants {
   const program = parseAst(text, { lang: 'ts' }) as unknown as Node
@@ -124,7 +127,7 @@ export function mutantsOf(text: string): Mutants {
 const isFunction = ({ type }: Node): boolean =>
   type === 'FunctionDeclaration' || type === 'FunctionExpression' || type === 'ArrowFunctionExpression'
 
-/** Whether a function returns or yields a value. Ignores functions inside it. */
+/** Whether a function returns a value or contains a `yield`. Ignores functions inside it. */
 function returnsValue(node: Node): boolean {
   if (node.type === 'ReturnStatement') return isNode(node.argument)
   if (node.type === 'YieldExpression') return true
@@ -190,8 +193,8 @@ function callEdits(
     if (name === 'filter' && args.length === 1 && callee.optional !== true)
       edits.push(replace('drop filter', node, source(callee.object)))
   }
-  // Drops a last argument only if it is an object literal or named `options` or `signal`. Other arguments are rarely optional: a call without
-  // them does not compile.
+  // Drops a last argument only if it is an object literal or named `options` or `signal`. Other arguments are rarely optional, and a call
+  // without a required argument does not compile.
   const last = args.at(-1)
   if (args.length > 1 && last && (last.type === 'ObjectExpression' || /^(?:options|signal)$/.test(source(last))))
     edits.push({ operator: 'drop argument', start: args.at(-2)!.end, end: last.end, replacement: '' })

@@ -1,6 +1,6 @@
 /**
  * Cases of MachineDeployments.
- * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ * Every case does the same with upstream's core and with Capstan's, and compares the objects on both sides after each step (`settle`).
  */
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { getCondition, isDeleting, isTrue, keyOf, type KubeObject, Node, sleep, systemClock, timestamp } from '@capstan/kube'
@@ -26,7 +26,7 @@ const rollout: Case = async (twin) => {
 
 type Steps = readonly (readonly [name: string, body: object])[]
 
-/** Creates a MachineDeployment and changes its spec, one change per step. */
+/** Creates a MachineDeployment and changes its spec, with one patch per step. */
 const changes =
   (spec: object, ...steps: Steps): Case =>
   async (twin) => {
@@ -131,7 +131,7 @@ const deadlock: Case = async (twin) => {
   await limit.set(twin, 3)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 3 }))
   await twin.settle('three Machines run', (objects) => machinesIn(objects).length === 3)
-  // Of Machines with the same priority, core would delete the Machine with the first name.
+  // Not the Machine with the first name: of Machines with the same priority, core deletes that one first.
   await twin.patch(Machine, byName(2), labels('unhealthy'))
   await twin.inWorkload(clusterName, async (client, side) => {
     const { name } = byName(2)(side.objects(twin.namespace, Machine))!.status!.nodeRef!
@@ -256,7 +256,7 @@ const deletionBlocked: Case = async (twin) => {
 
 const annotated = (annotations: { [key: string]: string | null }) => ({ metadata: { annotations } })
 
-/** Changes annotations and labels of a MachineDeployment, some of which core copies to its MachineSets. */
+/** Changes annotations, a label and the replicas of a MachineDeployment. Core copies some of the annotations to its MachineSets. */
 const metadata: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -369,7 +369,7 @@ const templateDeleted: Case = async (twin) => {
   await twin.settle('the version changes')
 }
 
-/** Returns whether the condition UpToDate of a Machine has this reason, and a message that contains `message`. */
+/** Returns a predicate for `settle`: whether the condition UpToDate of any Machine has this reason, and a message that contains `message`. */
 const someMachineIs = (reason: string, message: string) => (objects: readonly KubeObject[]) =>
   objects.some((object) => {
     const condition = object.kind === 'Machine' ? getCondition(object as Machine, 'UpToDate') : undefined
@@ -392,7 +392,7 @@ const otherKubelet: Case = async (twin) => {
   await report('v1.35.0+build')
   await twin.settle('the kubelet has build metadata', someMachineIs('Updating', 'kubeletVersion v1.35.0+build, v1.35.0 required'))
   await report('v1.35.0')
-  await twin.settle('the kubelet has the version', someMachineIs('UpToDate', ''))
+  await twin.settle('the kubelet has the version of the Machine', someMachineIs('UpToDate', ''))
 }
 
 /** Another client adds a taint to the Node of an outdated Machine, and removes the revision annotation of the old MachineSet. */
@@ -466,7 +466,7 @@ const machineSetUnlabelled: Case = async (twin) => {
   await twin.create(MachineDeployment, machineDeployment('md'))
   await twin.settle('the MachineDeployment is created')
   await twin.patch(MachineSet, byName(0), { metadata: { labels: { 'machine-template-hash': null } } })
-  await twin.settle('the MachineSet has no label', (objects) => !objects.some(isMachineSetWith('machine-template-hash')))
+  await twin.settle('the MachineSet lacks the label', (objects) => !objects.some(isMachineSetWith('machine-template-hash')))
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
   await twin.settle('the MachineDeployment is not scaled', isDeploymentPhase('ScalingUp'))
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })

@@ -1,6 +1,7 @@
 /**
  * Cases of MachineSets.
- * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ * Every case does the same with upstream's core and with Capstan's, and compares the objects on both sides after each step (`settle`,
+ * `settleRetries`).
  */
 import { Cluster, Machine, MachineDeployment, MachineSet, PendingHooksAnnotation, UpdateInProgressAnnotation } from '@capstan/api'
 import { holdFor } from '@capstan/extension'
@@ -78,7 +79,7 @@ const adoption: Case = async (twin) => {
   await twin.settle('the Machine no longer matches')
 }
 
-/** A MachineSet with a bootstrap template adopts a Machine that has only a bootstrap data Secret. */
+/** A MachineSet with a bootstrap template adopts a Machine that has a bootstrap data Secret instead of a bootstrap config. */
 const adoptionOfDataSecret: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -186,7 +187,7 @@ const selectorDeleted: Case = async (twin) => {
   await twin.settle('the MachineSet is deleted', (objects) => objects.every(({ kind }) => kind !== MachineSet.kind))
 }
 
-/** A policy prevents the Cluster from becoming an owner of the templates. */
+/** Two policies prevent the Cluster from becoming an owner of the templates. */
 const templateOwnerDenied: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -293,7 +294,7 @@ const deletesMarked: Case = async (twin) => {
   await twin.settle('scaled down', remain('first'))
 }
 
-/** Two Machines of different age; the MachineSet is scaled down to one. */
+/** A MachineSet with two Machines of different age is scaled down to one. */
 const deletesByAge =
   (order: 'Newest' | 'Oldest'): Case =>
   async (twin) => {
@@ -503,17 +504,17 @@ const disabled: Case = async (twin) => {
   await twin.settle('no Machine is created')
 }
 
-/** An annotation on the bootstrap template skips preflight checks. */
+/** An annotation on the bootstrap template skips a preflight check. */
 const skippedByTemplate: Case = async (twin) => {
   await twin.setReports({ controlPlane: () => controlPlane('v1.35.0') })
   await createReadyCluster(twin)
   const spec = { template: { spec: {} } }
   await twin.create(stub.configTemplate, { metadata: { name: 'worker', ...skip('KubernetesVersionSkew') }, spec } as never)
   await twin.create(stub.machineTemplate, named('worker', { spec }))
-  const { metadata, spec: set } = machineSet('ms')
-  const template = { ...set.template, spec: { ...set.template.spec, version: 'v1.36.0' } }
-  await twin.create(MachineSet, { metadata, spec: { ...set, template } })
-  await twin.settle('the preflight checks are skipped')
+  const { metadata, spec: setSpec } = machineSet('ms')
+  const template = { ...setSpec.template, spec: { ...setSpec.template.spec, version: 'v1.36.0' } }
+  await twin.create(MachineSet, { metadata, spec: { ...setSpec, template } })
+  await twin.settle('the preflight check is skipped')
 }
 
 const versionless: Case = async (twin) => {

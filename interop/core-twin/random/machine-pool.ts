@@ -34,7 +34,7 @@ const condition = (status: string, fields: object = {}) => ({
   conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
-/** The infrastructure provider of the MachinePool, with the machines and the status that it has reported so far. */
+/** The infrastructure provider of the MachinePool, with the machines and the status that it reports. */
 class Provider {
   #machines: readonly string[] = []
   #status: object = { ready: true, initialization: { provisioned: true } }
@@ -119,7 +119,7 @@ const poolChanges: readonly RandomChange[] = [
   (choose) => {
     const value = choose('', null)
     return [
-      `the pause annotation ${value}`,
+      `the pause annotation ${text(value)}`,
       (twin) => twin.patch(MachinePool, name, annotation('cluster.x-k8s.io/paused', value)),
     ]
   },
@@ -135,15 +135,15 @@ const poolChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const kind = choose(stub.config, stub.machine)
-    const provider = choose(...providerObjectNames)
+    const objectName = choose(...providerObjectNames)
     const action = choose('is created', 'is created', 'is deleted', 'is being deleted')
     return [
-      `${kind.kind} ${provider} ${action}`,
+      `${kind.kind} ${objectName} ${action}`,
       async (twin) => {
         if (action === 'is being deleted')
-          await twin.patch(kind, provider, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
-        if (action !== 'is created') return twin.delete(kind, provider)
-        await twin.create(kind, named(provider, { spec: {} }))
+          await twin.patch(kind, objectName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+        if (action !== 'is created') return twin.delete(kind, objectName)
+        await twin.create(kind, named(objectName, { spec: {} }))
         // Upstream does not watch objects that it has not adopted.
         await twin.touch(MachinePool, name)
       },
@@ -151,11 +151,11 @@ const poolChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const kind = choose(stub.config, stub.machine)
-    const object = choose(...providerObjectNames, ...(kind === stub.machine ? machineNames : []))
+    const objectName = choose(...providerObjectNames, ...(kind === stub.machine ? machineNames : []))
     const finalizers = choose(['twin.capstan.dev/hold'], null)
     return [
-      `${kind.kind} ${object} has finalizers ${text(finalizers)}`,
-      (twin) => twin.patch(kind, object, { metadata: { finalizers } }),
+      `${kind.kind} ${objectName} has finalizers ${text(finalizers)}`,
+      (twin) => twin.patch(kind, objectName, { metadata: { finalizers } }),
     ]
   },
   (choose) => {
@@ -285,8 +285,8 @@ const randomPool =
     await twin.setReports({ controlPlane: hostedControlPlane })
     await provider.report(twin, { replicas: 0 })
     await createReadyCluster(twin)
-    for (const object of providerObjectNames)
-      for (const kind of [stub.config, stub.machine]) await twin.create(kind, named(object, { spec: {} }))
+    for (const objectName of providerObjectNames)
+      for (const kind of [stub.config, stub.machine]) await twin.create(kind, named(objectName, { spec: {} }))
     await prepare(twin, provider)
     await twin.create(MachinePool, pool({ replicas: choose(1, 2, 3) }))
     await twin.settle('the MachinePool is created')
@@ -297,14 +297,17 @@ const randomPool =
     await twin.delete(MachinePool, name)
     await twin.settle('the MachinePool is being deleted')
     for (const kind of [stub.config, stub.machine])
-      for (const object of providerObjectNames) await twin.patch(kind, object, { metadata: { finalizers: null } })
+      for (const objectName of providerObjectNames) await twin.patch(kind, objectName, { metadata: { finalizers: null } })
     await twin.settle('the MachinePool is deleted')
   }
 
 /** Makes random cases of a MachinePool without MachinePool Machines. */
 export const randomMachinePool = randomPool(poolChanges, (twin) => registerNodes(twin, 'a', 'b'))
 
-/** Makes random cases of a MachinePool with MachinePool Machines: each machine has an infrastructure machine and a Machine. */
+/**
+ * Makes random cases of a MachinePool with MachinePool Machines: both machines that the provider reports at first have an infrastructure
+ * machine, for which core creates a Machine.
+ */
 export const randomPoolMachines = randomPool([...poolChanges, ...machineChanges, ...machineChanges], async (twin, provider) => {
   await provider.report(twin, { infrastructureMachineKind: 'StubMachine' })
   for (const machine of ['a', 'b']) await createInfraMachine(twin, machine)

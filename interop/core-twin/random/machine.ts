@@ -9,7 +9,7 @@ import type { Case, Twin } from '../twin.ts'
 import { clusterPause, notReady, reportOf, withSpec, withStatus } from './common-changes.ts'
 import { type Choose, patchAll, perform, type RandomChange, text } from './story.ts'
 
-/** Names of the Machines that are created without a MachineSet. */
+/** Names of the Machines that the case creates before the random changes, without a MachineSet. */
 const standAlone = ['a', 'b'] as const
 
 /** Returns a function that patches, chosen at random, one of the stand-alone Machines, all Machines, or the template of the MachineSet. */
@@ -142,7 +142,7 @@ const machineChanges: readonly RandomChange[] = [
   (choose) => {
     const kind = choose<Kind>(Machine, MachineSet, stub.machine, stub.config, stub.machineTemplate, stub.cluster)
     const metadata = choose<object>({ ownerReferences: null }, { ownerReferences: null, labels: null })
-    // Machines keep their labels: a Machine without labels does not match its MachineSet until a controller restores them.
+    // Machines keep their labels: without them, a Machine would no longer match the selector of its MachineSet.
     const removed = kind === Machine ? { ownerReferences: null } : metadata
     return [`every ${kind.kind} loses ${text(removed)}`, (twin) => patchAll(twin, kind, { metadata: removed })]
   },
@@ -268,8 +268,8 @@ const machineChanges: readonly RandomChange[] = [
   (choose) => {
     const value = choose('', null)
     return [
-      `every Machine has the pause annotation ${value}`,
-      // A paused MachineSet is left out, because the result depends on timing.
+      `every Machine has the pause annotation ${text(value)}`,
+      // MachineSets are not paused, because the result would depend on timing.
       (twin) => patchAll(twin, Machine, { metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } }),
     ]
   },
@@ -283,9 +283,9 @@ const templateOf = (name: string) => {
 }
 
 /**
- * Returns a case with two stand-alone Machines and a MachineSet without a MachineDeployment, which performs random changes. If one of the
- * Machines is a control plane Machine, the Cluster is not deleted: the garbage collector deletes this Machine only after the Cluster, and it
- * depends on timing whether the controller of Machines, upstream's or Capstan's, then still finds the Cluster.
+ * Returns a case that creates two stand-alone Machines, and a MachineSet without a MachineDeployment, and performs random changes. If one of
+ * the Machines is a control plane Machine, the case does not delete the Cluster: the garbage collector deletes this Machine only after the
+ * Cluster, and it depends on timing whether the controller of Machines, upstream's or Capstan's, then still finds the Cluster.
  */
 export const randomMachines =
   (choose: Choose): Case =>

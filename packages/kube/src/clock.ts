@@ -33,8 +33,8 @@ let lastTimestamp = { second: NaN, text: '' }
 
 /**
  * Returns the milliseconds until `length` has passed since the recorded time `since`; 0 or less when it has passed. If `since` is later
- * than `now` by more than `length`, it was recorded before the clock was set back. The period then counts as over, so that a wait is never
- * longer than twice `length`.
+ * than `now` by more than `length`, for example because the clock was set back, the period counts as over, so that a wait is never longer
+ * than twice `length`.
  */
 export const timeLeft = ({ since, length, now }: { since: number; length: number; now: number }): number =>
   since - now > length ? 0 : since + length - now
@@ -71,8 +71,8 @@ export function pauseIfDue(clock: Clock): Promise<void> | undefined {
 export type Work<T> = Generator<undefined, T>
 
 /**
- * Runs `work` to its end. At a yield of `work`, timers and sockets run first if they have waited for too long. Returns a promise only after
- * such a pause, so that short work runs in the order of its calls.
+ * Runs `work` to its end. At a yield of `work`, timers and sockets run first if they have waited for too long. Returns a promise only if
+ * there is such a pause, so that short work runs in the order of its calls.
  */
 export function inPieces<T>(clock: Clock, work: Work<T>): T | Promise<T> {
   for (;;) {
@@ -238,7 +238,7 @@ function turnNumberOf(): (() => number) | undefined {
   return timing?.uvMetricsInfo ? () => timing.uvMetricsInfo!.loopCount : undefined
 }
 
-/** Milliseconds between two readings of the turn's number. A reading takes half a microsecond, which is too long for every call. */
+/** Milliseconds after which a call reads the turn's number again. A reading takes half a microsecond, which is too long for every call. */
 const TurnCheckPeriod = 0.2
 
 /**
@@ -337,7 +337,7 @@ export class VirtualClock implements Clock {
     return this.#due[0] && this.#start + this.#due[0].at
   }
 
-  /** Runs the next callback due by `time` and advances to its time. Without such a callback, advances to `time` and returns false. */
+  /** Advances to the next callback due by `time`, runs it and returns true. Without such a callback, advances to `time` and returns false. */
   step(time: number): boolean {
     const next = this.#due[0]
     const until = time - this.#start

@@ -4,7 +4,7 @@
  * JSON.
  *
  * All readers share one packed object as long as it is stored. It has the same members as a plain object. When a member is read, the JSON
- * is parsed, and the result is cached as long as members are read repeatedly. apiVersion and kind are never parsed.
+ * is parsed unless the parsed members are in a cache. Reading apiVersion or kind never parses the JSON.
  */
 import { freeze, hasLongInteger, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
 
@@ -96,7 +96,7 @@ class Packed extends ExistingObject {
   }
 }
 
-/** A ring of unpacked objects. A new entry evicts the oldest one, which enters the cache `next` when it is read again. */
+/** A ring of unpacked objects. When it is full, a new entry evicts the oldest one, which enters the cache `next` when it is read again. */
 class UnpackedCache {
   readonly #ring: (object | undefined)[]
   readonly #next: UnpackedCache
@@ -120,7 +120,7 @@ const MaxMembers = 16
 
 /**
  * Returns an object with the members of `object`: getters that unpack them, except apiVersion and kind. `undefined` for too many
- * members, or at the limit of getters.
+ * members, or if they need more getters than the limit allows.
  */
 function membersOf(object: object): object | undefined {
   const keys = Object.keys(object).filter((key) => (object as Members)[key] !== undefined)
@@ -139,7 +139,7 @@ function membersOf(object: object): object | undefined {
   return members
 }
 
-/** Returns one shared string for all objects with the same apiVersion or kind. */
+/** Returns one shared string for all objects with the same apiVersion or kind, for at most `MaxTypes` different strings. */
 function sharedType(type: unknown): unknown {
   const shared = types.get(type)
   if (shared !== undefined || typeof type !== 'string') return shared ?? type
@@ -151,8 +151,8 @@ const types = new Map<unknown, string>()
 const MaxTypes = 1000
 
 /**
- * Returns the getter that all objects share for a key, so that objects with the same keys have the same hidden class in V8. `undefined` at
- * the limit of getters.
+ * Returns the getter that all objects share for a key, so that objects with the same keys have the same hidden class in V8. `undefined` for
+ * a key without a getter when there are already `MaxGetters`.
  */
 function getterOf(key: string): PropertyDescriptor | undefined {
   let getter = getters.get(key)

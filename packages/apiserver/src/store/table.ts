@@ -6,8 +6,8 @@ const InsertionLimit = 8
 const MaxUnsorted = 4096
 
 /**
- * Objects of one resource by `namespace/name`, sorted. Sorting is deferred to the next call of `list` or `copy`: inserting a key immediately
- * would move all keys behind it, which in a large table costs more than the rest of a write.
+ * Objects of one resource by `namespace/name`, sorted. Sorting is deferred to the next call of `list` or `copy`, or until `MaxUnsorted` keys
+ * have changed: inserting a key immediately would move all keys behind it, which in a large table costs more than the rest of a write.
  */
 export class Table {
   readonly #byKey: Map<string, KubeObject>
@@ -110,7 +110,7 @@ export class Table {
   }
 }
 
-/** Returns the index of the first key that is not less than `key`. */
+/** Returns the index of the first key that is not less than `key`; the number of keys if all are less. */
 function position(keys: readonly string[], key: string): number {
   let low = 0
   let high = keys.length

@@ -16,9 +16,9 @@ symlinkSync(modules, join(root, 'node_modules'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 let folder: string
-let folders = 0
+let folderCount = 0
 beforeEach(() => {
-  folder = join(root, String(folders++))
+  folder = join(root, String(folderCount++))
   mkdirSync(folder)
 })
 
@@ -160,14 +160,14 @@ describe('a saved file', patient, () => {
 
   test('makes core repeat blocked calls at once, without waiting for the retry time of the old handler', async () => {
     save(extension({ answer: 'holdFor(3600, `not today`)' }))
-    const tape = join(folder, 'hooks.jsonl')
-    const command = dev('--record-hooks', tape)
+    const tapePath = join(folder, 'hooks.jsonl')
+    const command = dev('--record-hooks', tapePath)
     await command.line(/Cluster default\/demo: BeforeClusterCreate called on gate\.quota: wait 3600 s \(not today\)$/)
     save(extension({ answer: 'proceedNow(`today`)' }))
     await command.line(/Cluster default\/demo: BeforeClusterCreate called on gate\.quota: proceed \(today\)$/)
     await command.line(/Cluster default\/demo: Available/)
     expect(await command.interrupt()).toBe(0)
-    const taped = (await readTape(tape)).calls.filter(({ hook }) => hook === 'BeforeClusterCreate')
+    const taped = (await readTape(tapePath)).calls.filter(({ hook }) => hook === 'BeforeClusterCreate')
     expect(taped.length).toBeGreaterThanOrEqual(2)
   })
 })

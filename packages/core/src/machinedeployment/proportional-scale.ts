@@ -1,16 +1,16 @@
 /**
  * Scales MachineSets while the rollout is paused: no set is created or deleted. With the strategy RollingUpdate, a change of replicas is
- * spread over the active sets (those with replicas) in proportion to their size, and the largest set gets the remainder. The annotation
- * `max-replicas` is the previous total in this calculation. As upstream, the caller has already set the annotation to the new total: unless
- * `replicas` is 0, each share is therefore zero, and the largest set gets the whole change. Upstream: machinedeployment_sync.go, which
- * follows the Deployment controller of Kubernetes.
+ * spread over the active sets (those with replicas), if there are several, in proportion to their size, and the largest set gets the
+ * remainder. The annotation `max-replicas` is the previous total in this calculation. As upstream, the caller has already set the annotation
+ * to the new total: unless `replicas` is 0, each share is therefore zero, and the largest set gets the whole change, but shrinks at most to
+ * zero. Upstream: machinedeployment_sync.go, which follows the Deployment controller of Kubernetes.
  */
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { ScalePlan, sum } from './rollout-plan.ts'
 
 /**
  * A set with the values of its annotations about the replicas of its MachineDeployment. The caller has updated these
- * annotations. A value is `undefined` when the set lacks the annotation, or its text is not a number.
+ * annotations. A value is `undefined` when the set lacks the annotation, or its text does not begin with a number.
  */
 export interface ScaledSet extends SetCounts {
   /** Annotation `desired-replicas`. */

@@ -26,7 +26,7 @@ export type Node = At &
         readonly kind: 'map'
         readonly entries: readonly { readonly key: Node; readonly value: Node; readonly optional: boolean }[]
       }
-    /** `&&` (`all`) or `||` (`any`), with any number of operands, so that the tree of a long condition is not deep. */
+    /** `&&` (`and`) or `||` (`or`), with two or more operands, so that the tree of a long condition is not deep. */
     | { readonly kind: 'and' | 'or'; readonly operands: readonly Node[] }
     /** `condition ? yes : no`. */
     | { readonly kind: 'choice'; readonly condition: Node; readonly yes: Node; readonly no: Node }

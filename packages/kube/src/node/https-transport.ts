@@ -30,21 +30,22 @@ export interface HttpsTransportOptions {
   /** Timeout of requests in milliseconds; default one minute. For a watch: the time until the server has accepted it. */
   timeout?: number
   /**
-   * Milliseconds without data after which a watch fails; default 11 minutes, because the server ends a watch without
-   * `timeoutSeconds` after the time that this transport requests, at most 10 minutes.
+   * Milliseconds without data after which a watch fails, at most a quarter later; default 11 minutes, because the server ends a watch
+   * without `timeoutSeconds` after the time that this transport requests, at most 10 minutes.
    */
   stallAfter?: number
-  /** Size limit of responses; default 512 MiB. */
+  /** Size limit of responses except those to watches; default 512 MiB. */
   maxResponseBytes?: number
   /** Called for each HTTP response with its status code, and with `<error>` for a request without a response, as client-go counts them. */
   onResponse?: (method: string, code: string) => void
 }
 
 /**
- * Creates a transport. Its methods throw StatusError: the server's error, ServiceUnavailable or Timeout without a complete response,
- * InternalError for a successful response that is not JSON, RequestEntityTooLarge for a response longer than `maxResponseBytes`. Errors of
- * `beforeSend`, and of reading the token file, are thrown unchanged. An aborted request rejects with the reason of its signal; an open
- * watch ends without an error when it is aborted.
+ * Creates a transport. Its methods throw StatusError: the server's error; ServiceUnavailable or Timeout without a complete response;
+ * InternalError for a successful response that is not JSON; RequestEntityTooLarge for a response longer than `maxResponseBytes`, or longer
+ * than 32 MiB to a rejected watch. A watch event longer than 32 MiB ends the watch with ServiceUnavailable. Errors of `beforeSend`, and of
+ * reading the token file, are thrown unchanged. An aborted request rejects with the reason of its signal; an open watch ends without an
+ * error when it is aborted.
  */
 export function httpsTransport(access: ClusterAccess, options: HttpsTransportOptions): Transport {
   return new HttpsTransport(access, options)

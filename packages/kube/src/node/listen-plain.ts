@@ -19,7 +19,7 @@ const timeouts = { headersTimeout: seconds(5), requestTimeout: seconds(10), conn
 
 /**
  * Serves GET and HEAD requests over HTTP without TLS, such as those for health and metrics. Responds with 405 to other methods, with 400 to
- * an invalid URL, and with 500 when `handle` fails. `close` also closes open connections.
+ * a URL that is invalid or has credentials, and with 500 when `handle` fails. `close` also closes open connections.
  * @throws Error that names the port, when the server cannot listen on it
  */
 export async function listenPlain(

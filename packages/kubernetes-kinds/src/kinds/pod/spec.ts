@@ -199,23 +199,23 @@ function affinityErrors(valuePath: string, affinity: Affinity | undefined): Fiel
   if (!affinity) return []
   const { nodeAffinity, podAffinity, podAntiAffinity } = affinity
   const errors: FieldError[] = []
-  const [requiredTerms, preferredTerms] = [
+  const [requiredField, preferredField] = [
     'requiredDuringSchedulingIgnoredDuringExecution',
     'preferredDuringSchedulingIgnoredDuringExecution',
   ] as const
   if (nodeAffinity) {
-    const selector = nodeAffinity[requiredTerms]
-    if (selector) appendAll(errors, validateNodeSelector(`${valuePath}.nodeAffinity.${requiredTerms}`, selector))
-    for (const [index, { weight, preference }] of (nodeAffinity[preferredTerms] ?? []).entries()) {
-      const field = `${valuePath}.nodeAffinity.${preferredTerms}[${index}]`
+    const selector = nodeAffinity[requiredField]
+    if (selector) appendAll(errors, validateNodeSelector(`${valuePath}.nodeAffinity.${requiredField}`, selector))
+    for (const [index, { weight, preference }] of (nodeAffinity[preferredField] ?? []).entries()) {
+      const field = `${valuePath}.nodeAffinity.${preferredField}[${index}]`
       appendAll(errors, weightErrors(field, weight), nodeSelectorTerm(`${field}.preference`, preference, false))
     }
   }
-  for (const [name, terms] of Object.entries({ podAffinity, podAntiAffinity })) {
-    for (const [index, term] of (terms?.[requiredTerms] ?? []).entries())
-      appendAll(errors, podTerm(`${valuePath}.${name}.${requiredTerms}[${index}]`, term))
-    for (const [index, { weight, podAffinityTerm }] of (terms?.[preferredTerms] ?? []).entries()) {
-      const field = `${valuePath}.${name}.${preferredTerms}[${index}]`
+  for (const [name, rules] of Object.entries({ podAffinity, podAntiAffinity })) {
+    for (const [index, term] of (rules?.[requiredField] ?? []).entries())
+      appendAll(errors, podTerm(`${valuePath}.${name}.${requiredField}[${index}]`, term))
+    for (const [index, { weight, podAffinityTerm }] of (rules?.[preferredField] ?? []).entries()) {
+      const field = `${valuePath}.${name}.${preferredField}[${index}]`
       appendAll(errors, weightErrors(field, weight), podTerm(`${field}.podAffinityTerm`, podAffinityTerm))
     }
   }
