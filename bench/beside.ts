@@ -127,7 +127,7 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
     const load = await Load.of(apiServer.kubeconfig)
     sides.push({ apiServer, load })
     await installWidgets(clientOf(apiServer))
-    // The server must be warm: V8 compiles hot functions during the first thousands of requests.
+    // Both servers get the same warm-up, which Capstan needs: V8 compiles hot functions during the first thousands of requests.
     await load.run(
       indices(scale.requestCount * 1.5).map((index) => creation(`warm-${index}`)),
       16,

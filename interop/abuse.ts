@@ -19,7 +19,7 @@ export const abuseSuite: Suite = {
   run,
 }
 
-/** Number of parts into which `hostileInputs` is divided. Without flags, as in CI, one part is sent, chosen by the commit. */
+/** Number of parts into which `hostileInputs` is divided. In CI, and without `--only` and `--all`, one part is sent, chosen by the commit. */
 const CommitParts = 6
 
 /**
@@ -101,13 +101,13 @@ interface Comparison {
 }
 
 /**
- * Compares the responses of both servers to an input, and the delays of the other user. Sends the input to one server after the other,
- * because both servers use the same CPU cores.
+ * Compares the statuses of both servers' responses to an input, and the delays of the other user. Sends the input to one server after the
+ * other, because both servers use the same CPU cores.
  */
 async function compare(input: HostileInput, ours: Observer, real: Observer): Promise<Comparison> {
   const observe = async () => [await ours.observe(input), await real.observe(input)] as const
   let [ourResult, realResult] = await observe()
-  // Other programs may slow down a single measurement, so the medians of three measurements are compared.
+  // Other programs may have slowed down this measurement, so the medians of three measurements are compared.
   if (isTooLong(ourResult, realResult)) {
     const [second, third] = [await observe(), await observe()]
     ourResult = { ...ourResult, delay: median(ourResult.delay, second[0].delay, third[0].delay) }

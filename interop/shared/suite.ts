@@ -7,7 +7,7 @@ export interface Suite {
   readonly shows: string
   /** Whether CI runs the suite. */
   readonly ci: boolean
-  /** Programs that the suite needs, by their names in scripts/tools. They are built before it starts, once per machine. */
+  /** Programs that the suite needs, by their names in scripts/tools. Missing ones are built before the suite starts. */
   readonly tools: readonly string[]
   /** Time limit in minutes; default 15. */
   readonly minutes?: number
@@ -23,9 +23,9 @@ export interface Suite {
 
 /** Flags of `npm run interop` that a suite can use. */
 export interface SuiteOptions {
-  /** `--all`: runs all cases of suites of which CI runs a part. */
+  /** `--all`: runs a suite in full of which CI runs a part. */
   readonly all?: boolean
-  /** `--only TEXT[,TEXT]`: runs the cases whose names contain one of the texts. */
+  /** `--only TEXT[,TEXT]`: runs the cases, or the test files, whose names contain one of the texts. The suite `conform` accepts one text. */
   readonly only?: string
   /** `--real`: repeats a part of the cases on a real API server; with `--only`, all chosen cases. */
   readonly real?: boolean
@@ -52,13 +52,13 @@ export interface Outcome {
   readonly passed: number
   readonly failed: number
   /**
-   * Names of the failed cases. Only suites whose results depend on timing set it: if at most five cases failed, the suite runs these cases
-   * again, without other suites at the same time.
+   * Names of the failed cases. Only suites whose results depend on timing set it: `npm run interop` runs these cases again, without other
+   * suites at the same time, unless more than five cases or more than five suites failed.
    */
   readonly failedCases?: readonly string[]
 }
 
-/** Thrown by a suite that cannot run on this machine, with the reason. */
+/** Error of a suite or bench that cannot run, for example on this machine, with the reason. */
 export class CannotRun extends Error {
   override readonly name = 'CannotRun'
 }

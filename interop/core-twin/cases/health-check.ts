@@ -53,7 +53,7 @@ export async function reportNodesReady(twin: Twin, ready: string, count = 1, tim
 export const reportNodeReady = (client: Client, name: string, ready: string, time?: string): Promise<Node> =>
   reportNodeStatus(client, name, nodeStatus(ready, time))
 
-/** As `reportNodesReady`, but while the health check is paused, so that both cores evaluate all Nodes together. */
+/** As `reportNodesReady`, but while the health check is paused, so that each core evaluates all Nodes together. */
 async function reportNodesReadyAtOnce(twin: Twin, ready: string, count: number): Promise<void> {
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
   await twin.settle('checks are paused')
@@ -85,7 +85,7 @@ const notRemediated =
       await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[index], {
         metadata: { annotations: { [`cluster.x-k8s.io/${annotation}`]: '' } },
       })
-    // Without this step, a core could evaluate a Node that is not ready before it reads the annotation of the Machine.
+    // Without this step, a core could read the new status of a Node before the annotation of its Machine.
     await twin.settle('the Machines are annotated')
     await reportNodesReady(twin, 'False', 2)
     await twin.settle('the Machines are not remediated')

@@ -219,7 +219,7 @@ describe('an infrastructure machine', () => {
     )
   })
 
-  test('that is repeatedly deleted and recreated leads to a condition, and to fewer than ten writes each time', async () => {
+  test('that is repeatedly deleted and recreated leads to a condition, and on average to fewer than ten writes each time', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
     const work = await writesOf(() => deleteAndRecreate(DevMachine, 'm', 20))
@@ -342,7 +342,7 @@ describe.each([
     expect(work.writes).toBeLessThan(60)
   })
 
-  test('that is repeatedly deleted and recreated leads to a condition, and to fewer than ten writes each time', async () => {
+  test('that is repeatedly deleted and recreated leads to a condition, and on average to fewer than ten writes each time', async () => {
     await env.provisionCluster()
     const work = await writesOf(() => deleteAndRecreate(kind, 'demo', 20))
     expect(conditionText(await cluster(), type)).toMatch(/^False ObjectDeleted: /)
@@ -462,7 +462,7 @@ describe('an infrastructure machine pool', () => {
     expect(work.writes).toBeLessThan(20)
   })
 
-  test('that is repeatedly deleted and recreated leads to a failure message, and to fewer than ten writes each time', async () => {
+  test('that is repeatedly deleted and recreated leads to a failure message, and on average to fewer than ten writes each time', async () => {
     await createPool()
     await env.patch(DevMachinePool, 'mp', { status: { ...provisioned, replicas: 0 } })
     const work = await writesOf(() => deleteAndRecreate(DevMachinePool, 'mp', 20))

@@ -1,4 +1,4 @@
-/** Records the hooks that block an object, in an annotation of this object. Pure. */
+/** Computes the annotation of an object that records the hooks that block it. Pure. */
 import { type WaitingHook, waitingHooks, WaitingHooksAnnotation } from '@capstan/api'
 import { type KubeObject, shortened, timestamp } from '@capstan/kube'
 
@@ -24,7 +24,7 @@ const LongestMessage = 1024
 
 /**
  * Returns the object's annotations with updated records; `undefined` when it has no annotations and no hook blocks. When a hook blocks
- * again after it did not block, its record has a new time and count.
+ * again after its record was removed, the new record has a new time and count.
  * @param isKept whether the record of a hook that is not in `waiting` is kept; by default it is removed
  */
 export function withWaiting(

@@ -90,7 +90,7 @@ it('a 64-bit integer is parsed as a number if it is a safe integer, otherwise as
   )
 })
 
-it('fractions, NaN, numbers beyond the safe integers, strings and null are not int64', () => {
+it('strings, null, and numbers (not bigints) that are fractions, NaN or beyond the safe integers are not int64', () => {
   expect([1.5, 1e18, 2 ** 53, Number.NaN, '1', null].filter(isInt64)).toEqual([])
 })
 

@@ -9,7 +9,11 @@ export interface Quantity {
   readonly format: QuantityFormat
 }
 
-/** Parses a quantity. @throws Error with upstream's text when the text is not a quantity */
+/**
+ * Parses a quantity.
+ *
+ * @throws Error with upstream's text when the text is not a quantity, is longer than `MaxQuantityLength`, or has an exponent beyond 300
+ */
 export function parseQuantity(text: string): Quantity {
   const parts = text.length > MaxQuantityLength ? null : /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/.exec(text)
   if (!parts || text === '') throw new Error(`quantities must match the regular expression '${Pattern}'`)
@@ -61,7 +65,10 @@ export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
 
 const NanosPerUnit = 1_000_000_000n
 const MaxBinary = (2n ** 63n - 1n) * NanosPerUnit
-/** Maximum length of a quantity, because the time of exact arithmetic grows with the square of the length. Upstream has no limit. */
+/**
+ * Maximum length of a quantity in characters, because the time of exact arithmetic grows with the square of the length. Upstream has no
+ * limit.
+ */
 const MaxQuantityLength = 1000
 const Pattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
 const DecimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
@@ -79,7 +86,7 @@ function unitOf(suffix: string): Unit | undefined {
   const binary = BinarySuffixes.indexOf(suffix)
   if (binary > 0) return { format: 'BinarySI', base: 2n, exponent: binary * 10 }
   const exponent = /^[eE]([+-]?\d+)$/.exec(suffix)
-  // Numbers with a larger exponent are too small or too long to be useful.
+  // Numbers with another exponent are too small or too large to be useful. Upstream has no such limit.
   if (!exponent || Math.abs(Number(exponent[1])) > 300) return undefined
   return { format: 'DecimalExponent', base: 10n, exponent: Number(exponent[1]) }
 }

@@ -12,7 +12,7 @@ export function objectBytes(object: object): Buffer {
   return cachedBytes(typed, object, () => jsonOf(object))
 }
 
-/** Encodes an object as a line. Returns a string for an object that is packed or not frozen, because its bytes are never cached. */
+/** Encodes an object as a line. Returns a string for an object that is packed or not frozen, because `objectBytes` does not cache its bytes. */
 export const objectLine = (object: object): Buffer | string =>
   isPacked(object) || !Object.isFrozen(object) ? `${jsonOf(object)}\n` : Buffer.concat([objectBytes(object), lineEnd])
 
@@ -28,7 +28,7 @@ const lineInPieces = async (clock: Clock, object: object): Promise<string> => `$
 export const listBytes = (list: ObjectList, options?: { typedItems?: boolean }): Buffer =>
   Buffer.concat([...listParts(list, options)])
 
-/** Like `listBytes`, in parts that are encoded on demand, so that a long list is never in memory as a whole. */
+/** Like `listBytes`, in parts that are encoded on demand, so that no buffer contains all bytes of a long list. */
 export function* listParts({ items, ...list }: ObjectList, { typedItems = true } = {}): Generator<Buffer, void> {
   let parts: (Buffer | string)[] = [`${JSON.stringify(list).slice(0, -1)},"items":[`]
   let size = 0
@@ -57,7 +57,10 @@ const joinParts = (parts: readonly (Buffer | string)[]): Buffer =>
     ? Buffer.from(parts.join(''))
     : Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
 
-/** Encodes one event of a watch. The cached bytes of the object become a slice of the line, so that both use the same memory. */
+/**
+ * Encodes one event of a watch as a line. Caches the line, unless the object is packed. The cached bytes of a frozen object become a slice
+ * of the line, so that both use the same memory.
+ */
 export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
   if (isPacked(object)) return Buffer.from(`{"type":"${type}","object":${jsonOf(object)}}\n`)
   let lines = events.get(object)

@@ -139,7 +139,10 @@ function targetKind(
     version = latestContract(crd).version
     contractVersion = contractOfVersion(crd, version)
   } catch (err) {
-    throw new NoSuchTarget(`${contract}: ${err instanceof Error ? err.message : String(err)}`)
+    throw new NoSuchTarget(
+      `${contract}: ${err instanceof Error ? err.message : String(err)}`,
+      'Add a contract label to the CustomResourceDefinition, for example cluster.x-k8s.io/v1beta2: v1beta2.',
+    )
   }
   const provider: ProviderKind = { manifest: { object: crd as never, file: '', line: 0 }, crd, contract, isTemplate: false }
   const templateName = `${names.kind}Template`

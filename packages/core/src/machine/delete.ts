@@ -39,7 +39,7 @@ import { nodeByProviderID } from './node.ts'
 import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepResult } from './scope.ts'
 import { volumesToDetach } from './volumes.ts'
 
-/** Retry interval of steps that wait for changes in the workload cluster which trigger no reconcile. Upstream: 20 s. */
+/** Retry interval of steps in the workload cluster, whose changes trigger no reconcile. Upstream: 20 s for drain and volumes. */
 const RetryInterval = seconds(5)
 
 /** Minimum time for which a failed deletion of a Node is retried. Upstream: nodeDeletionRetryTimeout. */

@@ -143,7 +143,7 @@ describe('a rolling update', () => {
       ['old 3 -> 2: unblocking rollout stuck due to unavailable Machine on an old MachineSet'],
     ],
     [
-      'scales a set without available Machines to 0 at once',
+      'scales an old set without available Machines to 0',
       { current: aSet('new', 3), old: [aSet('old', 1, { available: 0 })] },
       [
         'old 1 -> 0: scale down to align to existing Machines or scale down by removing unavailable replicas (and no available replicas exist on the MachineSet)',
@@ -156,7 +156,7 @@ describe('a rolling update', () => {
         'old 3 -> 2: scale down to align to existing Machines or scale down by removing unavailable replicas (and no available replicas exist on the MachineSet)',
       ],
     ],
-    ['returns no scalings when the rollout is complete', { current: aSet('new', 3), old: [aSet('old', 0)] }, []],
+    ['scales no set when the rollout is complete', { current: aSet('new', 3), old: [aSet('old', 0)] }, []],
   ])('%s', (_, sets, plan) => {
     expect(planText(planRollingUpdate({ replicas: 3, maxSurge: 1, maxUnavailable: 0, ...sets }))).toEqual(plan)
   })
@@ -248,7 +248,7 @@ describe('while the rollout is paused', () => {
   const paused = { replicas: 10, maxSurge: 1, isRollingUpdate: true, existing: 10 }
   test.each([
     [
-      'one active set gets all replicas',
+      'the only active set gets all replicas',
       { ...paused, current: scaled('new', 0), old: [scaled('old', 8)] },
       ['old 8 -> 10: no other MachineSet is active'],
     ],
@@ -263,12 +263,12 @@ describe('while the rollout is paused', () => {
       ['old 0 -> 10: no other MachineSet is active'],
     ],
     [
-      'scales old sets to 0 when the current one has all replicas',
+      'old sets are scaled to 0 when the current one has all replicas',
       { ...paused, current: scaled('new', 10), old: [scaled('old', 1)] },
       ['old 1 -> 0: the current MachineSet has all replicas'],
     ],
     [
-      'additional replicas are distributed by size',
+      'an increase of replicas is distributed by size',
       { ...paused, replicas: 20, current: scaled('new', 4), old: [scaled('old', 7)] },
       [
         'old 7 -> 13: its share of 21 replicas while the rollout is paused',
@@ -276,7 +276,7 @@ describe('while the rollout is paused', () => {
       ],
     ],
     [
-      'fewer replicas are distributed by size',
+      'a reduction of replicas is distributed by size',
       { ...paused, replicas: 5, current: scaled('new', 4), old: [scaled('old', 7)] },
       [
         'old 7 -> 4: its share of 6 replicas while the rollout is paused',
@@ -291,9 +291,9 @@ describe('while the rollout is paused', () => {
         'new 4 -> 0: its share of 0 replicas while the rollout is paused',
       ],
     ],
-    ['scales no set when the replicas are unchanged', { ...paused, current: scaled('new', 4), old: [scaled('old', 7)] }, []],
+    ['no set is scaled when the replicas are unchanged', { ...paused, current: scaled('new', 4), old: [scaled('old', 7)] }, []],
     [
-      'scales no set with OnDelete when several sets are active',
+      'no set is scaled with OnDelete when several sets are active',
       { ...paused, replicas: 20, isRollingUpdate: false, current: scaled('new', 4), old: [scaled('old', 7)] },
       [],
     ],

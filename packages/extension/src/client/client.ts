@@ -26,7 +26,7 @@ export interface ExtensionClient extends RuntimeClient {
   discover(config: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]>
   /** Registers all ExtensionConfigs. Afterwards the client is ready if the condition of `readyWhen` is true. */
   warmUp(configs: readonly ExtensionConfig[]): void
-  /** Sets an additional condition for `ready`, which is evaluated at each read of `ready`. */
+  /** Sets an additional condition for `ready`, which is evaluated when `ready` is read after `warmUp`. */
   readyWhen(condition: () => boolean): void
   /** Registers `status.handlers` of an ExtensionConfig. Replaces its earlier handlers. */
   register(config: ExtensionConfig): void

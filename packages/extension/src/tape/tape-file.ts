@@ -6,8 +6,8 @@ import type { TapeFile } from './recorder.ts'
 import { parseHeader, parseTape, type Tape, TapeError, TapeFormat } from './tape.ts'
 
 /**
- * Opens a tape for writing. An existing tape is continued after its last complete line, and an empty file becomes a tape. Any other existing
- * file is rejected and not changed.
+ * Opens a tape for writing. An existing tape is continued after its last complete line. A file that is empty, or has only an incomplete first
+ * line of a tape, becomes a new tape. Any other existing file is rejected and not changed.
  *
  * @throws Error that names the file
  */
@@ -26,7 +26,7 @@ export async function openTape(path: string): Promise<TapeFile> {
   }
 }
 
-/** Reads a tape. @throws Error that names the file: a TapeError, or the error of Node if the file cannot be read */
+/** Reads a tape. @throws Error that names the file: a TapeError, or the error of Node if this error names the file */
 export async function readTape(path: string): Promise<Tape> {
   try {
     return parseTape(await readFile(path, 'utf8'))
@@ -39,21 +39,25 @@ export async function readTape(path: string): Promise<Tape> {
 const withPath = (path: string, err: unknown): Error =>
   (err as NodeJS.ErrnoException).path === undefined ? new TapeError(`${path}: ${messageOf(err)}`, { cause: err }) : (err as Error)
 
-/** Returns the length in bytes of a tape's complete lines. @throws TapeError if the file is not a tape */
+/**
+ * Returns the length in bytes of a tape's complete lines: 0 if the file is empty, or has only an incomplete first line of a tape.
+ *
+ * @throws TapeError if the first line of the file is not that of a tape, or has an unsupported version
+ */
 async function completeBytes(file: FileHandle): Promise<number> {
   const { size } = await file.stat()
   if (size === 0) return 0
   const { buffer: head, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, 0)
   const first = head.subarray(0, bytesRead).indexOf('\n')
   const beginning = `{"tape":"${TapeFormat}"`
-  // A part of the header: the process was killed while it wrote the first line.
+  // An incomplete header: for example, the process was killed while it wrote the first line.
   if (first < 0 && head.toString('utf8', 0, bytesRead).startsWith(beginning.slice(0, bytesRead))) return 0
   if (first < 0) throw new TapeError('not a tape: the first line is missing')
   parseHeader(head.subarray(0, first).toString())
   return lastLineEnd(file, size)
 }
 
-/** Returns the position after the last line break. Reads backwards from the end, because a tape may be long. */
+/** Returns the position after the last line break; 0 without a line break. Reads backwards from the end, because a tape may be long. */
 async function lastLineEnd(file: FileHandle, size: number): Promise<number> {
   const step = 64 * 1024
   for (let end = size; end > 0; end -= step) {

@@ -53,7 +53,10 @@ export interface Tape {
   readonly isLastLineIncomplete: boolean
 }
 
-/** Error for a text that is not a tape, has an unsupported version, or has an invalid line. */
+/**
+ * Error for a text that is not a tape, has an unsupported version, or has an invalid line. Also replaces errors of Node that do not name the
+ * file of a tape, such as the error for a folder.
+ */
 export class TapeError extends Error {
   override readonly name = 'TapeError'
 }

@@ -61,9 +61,9 @@ const MainResets = setOf([path('status')])
 
 /**
  * Updates `metadata.managedFields` of `next`, a draft that will replace `live` (absent for a create). The manager of the request owns the
- * fields that differ, and other managers lose them. Valid entries in the draft replace the entries of `live`, and an empty list removes
- * all entries; a request to a subresource ignores the entries in the draft. If `live` has no managedFields, the draft gets none either,
- * unless it has valid entries. A draft that does not fit the schema is left without managedFields.
+ * changed and added fields, other managers lose these, and no manager owns removed fields. Valid entries in the draft replace the entries of
+ * `live`, and an empty list removes all entries; a request to a subresource ignores the entries in the draft. If `live` has no managedFields,
+ * the draft gets none either, unless it has valid entries. A draft that does not fit the schema is left without managedFields.
  */
 export const updateManagedFields = (live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void =>
   void atOnce(managedFieldsUpdate(live, next, context))
@@ -164,9 +164,9 @@ const NeverOwned = setOf([
 /**
  * Applies `applied` to `live` (absent when the apply creates the object) and returns the resulting draft with its managedFields. The caller
  * defaults and validates the draft, and compares it with `live` (`keepTimes`).
- * @throws StatusError Conflict when fields of other managers would change, unless `force` is set; BadRequest when `applied` contains
- * managedFields, or is in another version than the request; without a reason when `applied` or `live` does not fit the schema, or when the
- * managedFields of `live` are invalid
+ * @throws StatusError Conflict when fields of other managers would change, unless `force` is set or kubectl takes the fields over from
+ * client-side apply; BadRequest when `applied` contains managedFields, or is in another version than the request; without a reason when
+ * `applied` or `live` does not fit the schema, or when the managedFields of `live` are invalid; a StatusError of `convert`
  */
 export const applyPatch = (
   live: KubeObject | undefined,

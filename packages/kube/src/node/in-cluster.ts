@@ -40,7 +40,7 @@ export async function inClusterAccess(env: Env, folder = serviceAccountFolder): 
   if ((await read('token')).trim() === '')
     throw new Error(`unable to load in-cluster configuration: ${join(folder, 'token')} is empty`)
   const ca = await read('ca.crt')
-  // The file is absent if the volume was mounted by hand.
+  // The file may be absent if the volume is not the one that Kubernetes adds to a pod.
   const namespace = await read('namespace').then(
     (text) => text.trim(),
     () => '',

@@ -243,7 +243,7 @@ test.each([
   expect(calls()).not.toContain('UpdateMachine')
 })
 
-test('without an extension Machines are replaced, without an event', async () => {
+test('without an extension, Machines are replaced, without an event InPlaceUpdateNotPossible', async () => {
   await createControlPlane({})
   const namesBefore = await names()
   await upgrade()
@@ -328,7 +328,7 @@ test('no Machine is replaced before the registered extensions are known', async 
 
 test.each([
   [
-    'has another kind than the new template',
+    'has another kind than the new template creates',
     async () => {
       const template = kindOf('OtherMachineTemplate')
       await installKinds(env.client, [kindOf('OtherMachine'), template], { clock: env.clock, random: seededRandom(1) })
@@ -382,7 +382,7 @@ test('no other Machine is changed while an update fails', async () => {
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
-test('scaling waits for the Machine that is being updated, and reports it', async () => {
+test('scaling waits for the Machine that is being updated, and the condition ScalingUp names this Machine', async () => {
   await createControlPlane({ ...coversAll, UpdateMachine: ({ nth }) => (nth < 2 ? { wait: 30 } : undefined) })
   await upgrade()
   const updating = (await machines()).find(({ spec }) => spec.version === 'v1.36.0')!.metadata.name
@@ -458,7 +458,7 @@ test('Machines are replaced when the API server rejects the dry run of their new
   expect(calls()).toEqual([])
 })
 
-test('an extension that is discovered through its ExtensionConfig updates a control plane', async () => {
+test('an extension that is discovered through its ExtensionConfig updates Machines in place, unless it does not cover a change', async () => {
   const inPlace = inPlaceUpdates({ machine: ['version'], infrastructureMachine: ['simulated'] })
   let requests = 0
   const extension = defineExtension({
@@ -489,7 +489,7 @@ test('an extension that is discovered through its ExtensionConfig updates a cont
   )
 })
 
-/** Runs an in-place upgrade, and restarts the process directly after write number `stopAfter` if the upgrade has so many writes. */
+/** Runs an in-place upgrade in a new process, and restarts the process directly after its write number `stopAfter`, if it has so many. */
 async function upgradeWithStop(stopAfter: number) {
   const base = memoryStores()
   const first = mortalStores(base)

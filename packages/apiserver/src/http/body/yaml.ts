@@ -18,9 +18,9 @@ export interface YAMLDocument {
 }
 
 /**
- * Parses the first document of a text.
- * @throws Error for invalid YAML. Errors about excessive or unknown aliases have the text of Go's parser, errors about too deep nesting have it
- * without the limit, and syntax errors have the text of the YAML library.
+ * Parses the first document of a text. If an alias refers to a value that contains the alias, the returned value is circular.
+ * @throws Error for invalid YAML. Errors about too many aliases have the text of Go's parser, as have those about unknown aliases, except in
+ * merge keys. Errors about too deep nesting have it without the limit. Syntax errors have the text of the YAML library.
  */
 export function readYAML(text: string): YAMLDocument {
   const { isCollection, LineCounter, parseDocument } = yaml()
