@@ -1,4 +1,4 @@
-/** Generates docs/reference/contracts.md: the rules of the provider contracts, from their declarations. */
+/** Builds the text of docs/reference/contracts.md: the rules of the provider contracts, from their declarations. */
 import {
   coreRules,
   isChecked,
@@ -45,7 +45,7 @@ export function contractsPage(): string {
     '- **Lint checks**: the parts of the manifests that `capstan lint` checks.',
     '- **Conform checks**: the objects that `capstan conform` checks, with the [scenario](../../packages/conformance/README.md#test-a-running-provider).',
     '- **The local provider**: how the local provider follows the rule.',
-    '- **No mutant violates this rule**: the reason. Mutants are variants of the local provider and of an IPAM provider, each of which violates one rule; tests verify that the checks detect them.',
+    '- **No mutant violates this rule**: the reason. Mutants are variants of the local provider and of an IPAM provider, each of which violates a rule; tests verify that the checks detect all mutants except those that are declared as undetected.',
     '',
     ...sectionOf('All contracts', rules.filter(isShared)),
     ...(Object.keys(titles) as PageName[]).flatMap((page) =>

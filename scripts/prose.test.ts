@@ -5,7 +5,7 @@ import { findingsIn, gitLines, isReplaced, subjectProblem, uncheckedWords } from
 describe('findingsIn', () => {
   test('finds replaced words in Markdown, but not in code', () =>
     expect(findingsIn('a.md', 'Text.\n\n```\nnobody\n```\nThe client is told, set `told`.')).toEqual([
-      '6: "told" is a word that the glossary replaces',
+      '6: "told" must be replaced, see docs/style/english.md',
     ]))
 
   test('finds table cells of more than 400 characters', () =>
@@ -15,20 +15,20 @@ describe('findingsIn', () => {
 
   test('finds "plane", except after "control", which may be on the previous line', () =>
     expect(findingsIn('a.ts', '/**\n * A control\n * plane of a plane\n */')).toEqual([
-      '3: "plane" is a word that the glossary replaces',
+      '3: "plane" must be replaced, see docs/style/english.md',
     ]))
 
   test('finds terms of two words across a line break, but not "first round" in "first round trip"', () =>
     expect(findingsIn('a.ts', '/**\n * no field\n * owners; the first\n * round trip\n */\n// was made\n// up\n')).toEqual([
-      '2: "field owners" is a word that the glossary replaces',
-      '6: "made up" is a word that the glossary replaces',
+      '2: "field owners" must be replaced, see docs/style/english.md',
+      '6: "made up" must be replaced, see docs/style/english.md',
     ]))
 
   test('reads only the comments of TypeScript files', () =>
     expect(findingsIn('a.ts', "/** Whoever\n * is told. */\nconst nobody = 'told' // fine\n// somebody\n")).toEqual([
-      '1: "Whoever" is a word that the glossary replaces',
-      '2: "told" is a word that the glossary replaces',
-      '4: "somebody" is a word that the glossary replaces',
+      '1: "Whoever" must be replaced, see docs/style/english.md',
+      '2: "told" must be replaced, see docs/style/english.md',
+      '4: "somebody" must be replaced, see docs/style/english.md',
     ]))
 })
 

@@ -1,6 +1,6 @@
 /**
- * Checks prose by docs/style/english.md: words that the glossary replaces, in Markdown and in comments; table cells as long as a
- * paragraph; subjects of commits. Prints each finding with its file and line, or its commit, and fails if there are findings.
+ * Checks prose by docs/style/english.md: words that it replaces or forbids, and similar words, in Markdown and in comments; table cells as
+ * long as a paragraph; subjects of commits. Prints each finding with its file and line, or its commit, and fails if there are findings.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ const replacedWords = new RegExp(
   'gi',
 )
 
-/** Words of the glossary's right column that are not checked, each with the meaning in which it is a standard term. */
+/** Words of the glossary's right column that are not checked, each with a correct use. */
 export const uncheckedWords: Readonly<Record<string, string>> = {
   pass: 'tests pass',
   look: 'look up an object',
@@ -55,7 +55,7 @@ export const isReplaced = (word: string): boolean => word.search(replacedWords) 
 const exceptions: readonly { readonly file: RegExp; readonly reason: string }[] = [
   { file: /^docs\/style\/english\.md$/, reason: 'lists the words that are replaced' },
   { file: /^scripts\/prose/, reason: 'lists the words that are replaced' },
-  { file: /testdata|fixtures|templates\//, reason: 'data, not prose' },
+  { file: /testdata|fixtures|templates\//, reason: 'test data, files that `capstan new` writes, and code that makes test data' },
 ]
 
 /** Returns `line: problem` for each finding in one file. In TypeScript only comments are checked. */
@@ -64,7 +64,7 @@ export function findingsIn(file: string, text: string): string[] {
   const prose = blank(isMarkdown ? blank(text, /^```[^]*?^```/gm) : comments(text), /`[^`\n]*`/g)
   const words = Array.from(prose.matchAll(replacedWords), ({ 0: word, index }) => ({
     line: prose.slice(0, index).split('\n').length,
-    problem: `"${word.replace(/[\s*/]+/g, ' ')}" is a word that the glossary replaces`,
+    problem: `"${word.replace(/[\s*/]+/g, ' ')}" must be replaced, see docs/style/english.md`,
   }))
   const cells = prose.split('\n').flatMap((line, index) =>
     (isMarkdown && line.startsWith('|') ? line.split(/(?<!\\)\|/) : [])
@@ -80,7 +80,7 @@ export function findingsIn(file: string, text: string): string[] {
 /** Replaces the matches of the pattern with spaces, except line breaks, so that lines keep their numbers. */
 const blank = (text: string, pattern: RegExp): string => text.replace(pattern, (match) => match.replace(/[^\n]/g, ' '))
 
-/** Replaces everything except block comments and lines that begin with `//` with spaces, so that lines keep their numbers. */
+/** Returns the block comments and the lines that begin with `//`, in the lines in which they are in `text`. */
 function comments(text: string): string {
   let prose = ''
   let end = 0

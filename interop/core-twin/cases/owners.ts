@@ -92,7 +92,7 @@ const otherCluster: Case = async (twin) => {
 
 const hold = { metadata: { finalizers: ['twin.capstan.dev/hold'] } }
 
-/** Returns whether the object with this name has a controller of this kind. */
+/** Returns a function that reports whether an object with this name has a controller of this kind. */
 const isControlled = (name: string, kind: string) => (objects: readonly KubeObject[]) =>
   objects.some(({ metadata }) => metadata.name === name && controllerOf({ metadata })?.kind === kind)
 
@@ -209,7 +209,7 @@ const matchesLater: Case = async (twin) => {
   await twin.patch(Machine, 'lone', {
     metadata: { labels: { set: 'ms' }, annotations: { 'cluster.x-k8s.io/delete-machine': '' } },
   })
-  await twin.settle('there is one Machine too many')
+  await twin.settle('the MachineSet adopts the Machine and deletes it')
 }
 
 /** Core updates an owner reference with an older API version to the current version. */

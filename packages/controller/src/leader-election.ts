@@ -1,7 +1,7 @@
 /**
  * Leader election by a Lease. Upstream: tools/leaderelection of client-go, v0.36. Differences: the deadline of a holder begins when its
- * last successful renewal was sent, not when the response arrived; a holder that reads another identity in the Lease stops at once; times
- * are measured by `Clock.elapsed`, on which a change of the system time has no effect.
+ * last successful renewal was sent, not after the response; a holder that reads another identity in the Lease stops at once. Periods and
+ * deadlines are measured by `Clock.elapsed`, on which a change of the system time has no effect.
  */
 import {
   type Client,
@@ -81,7 +81,7 @@ export class LeaderElection {
   /** Time, by `Clock.elapsed`, at which leadership ends unless it is renewed. */
   #until = Number.NEGATIVE_INFINITY
   #hasResigned = false
-  /** Time of the last attempt. */
+  /** Time, by `Clock.elapsed`, at which the last attempt began. */
   #sent = 0
   #loggedHolder = ''
 
@@ -143,12 +143,12 @@ export class LeaderElection {
     const lost = Promise.withResolvers<string>()
     const missed = () => lost.resolve(`the lease could not be renewed for ${this.#terms.renewDeadline / 1000}s`)
     let deadline = clock.schedule(this.#remaining(this.#sent, this.#terms.renewDeadline), missed)
-    const renewing = async (until: AbortSignal): Promise<void> => {
+    const renew = async (stop: AbortSignal): Promise<void> => {
       for (;;) {
         // The period begins with the last attempt, so that the time until its response does not lengthen the period.
-        await sleep(clock, this.#remaining(this.#sent, this.#terms.retryPeriod), until)
-        const attempt = await this.#attempt(until)
-        if (until.aborted) return
+        await sleep(clock, this.#remaining(this.#sent, this.#terms.retryPeriod), stop)
+        const attempt = await this.#attempt(stop)
+        if (stop.aborted) return
         if (attempt === 'heldByOther') {
           const holder = this.#lease && holderOf(this.#lease)
           return lost.resolve(holder ? `${holder} holds the lease` : 'the lease was deleted or released')
@@ -158,7 +158,7 @@ export class LeaderElection {
         deadline = clock.schedule(this.#remaining(this.#sent, this.#terms.renewDeadline), missed)
       }
     }
-    renewing(AbortSignal.any([signal, over.signal])).catch(() => {})
+    renew(AbortSignal.any([signal, over.signal])).catch(() => {})
     try {
       return await unlessAborted(lost.promise, signal)
     } finally {
@@ -191,8 +191,9 @@ export class LeaderElection {
   }
 
   /**
-   * Ends leadership when all recorded Events are sent, and releases the Lease once no write is in progress. Events that cannot be sent in
-   * time are dropped. If writes take too long, the Lease is not released but expires, so that no other candidate writes at the same time.
+   * Ends leadership when all recorded Events are sent, or after `EventsTimeout`, and releases the Lease once no write is in progress. Events
+   * that cannot be sent in time are dropped. If writes take too long, the Lease is not released but expires, so that no other candidate writes
+   * at the same time.
    * Before the call, the caller must prevent all new writes except those of Events.
    */
   async releaseAfterWrites(events: EventRecorders | undefined, fences: readonly Fence[]): Promise<void> {
@@ -208,7 +209,7 @@ export class LeaderElection {
     const sent = clock.elapsed()
     this.#sent = sent
     try {
-      const isHeld = await this.#withLimit((until) => this.#write(until, this.leads), signal)
+      const isHeld = await this.#withLimit((limit) => this.#write(limit, this.leads), signal)
       if (!isHeld) {
         this.#until = Number.NEGATIVE_INFINITY
         return 'heldByOther'
@@ -266,8 +267,8 @@ export class LeaderElection {
   }
 
   /**
-   * Records the Lease as read or written. The Lease expires when it stays unchanged for its duration; its timestamps are not compared with
-   * the local clock.
+   * Records the Lease as read or written. A Lease of another candidate expires when its spec stays unchanged for its duration; its
+   * timestamps are not compared with the local clock.
    */
   #observe(lease: Lease | undefined): void {
     const previous = this.#lease

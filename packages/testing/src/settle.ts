@@ -1,6 +1,6 @@
 /**
- * Runs all work that is due now without advancing virtual time. Work inside the process is microtasks, which are done after one turn of
- * the event loop; pending work outside (a socket, key generation) is awaited.
+ * Waits until all work that is due now is done (`settle`), also after each timer of a virtual clock (`advance`). Work inside the process is
+ * microtasks, which are done after one turn of the event loop; pending work outside (a socket, key generation) is awaited.
  */
 import type { Store } from '@capstan/apiserver'
 import type { Manager } from '@capstan/controller'
@@ -11,9 +11,9 @@ import { resourceName, withSend } from '@capstan/kube'
 export interface PendingWork {
   /**
    * Time without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use a small value. With
-   * the embedded server, the unit is a turn of the event loop, about a millisecond (default 1,000 turns). With an external server, which
-   * may wait for a CPU, the unit is a real millisecond (default one minute, at least two seconds), because one turn may read every list
-   * from the server.
+   * the embedded server, the unit is a turn of the event loop of about a millisecond (default 1,000 turns); the first 20 turns, which are
+   * shorter, do not count. With an external server, the unit is a real millisecond, because one turn may read every list from the server:
+   * default one minute, because the server may wait for a CPU; at least two seconds.
    */
   readonly patience?: number
   readonly managers: () => readonly Manager[]
@@ -58,7 +58,7 @@ export function createTraffic(): Traffic {
   }
 }
 
-/** Number of idle turns of the event loop after which the work counts as done. */
+/** Number of consecutive idle turns of the event loop after which the work counts as done. */
 const QuietTurns = 2
 const PatienceInProcess = 1000
 const PatienceWithExternalServer = 60_000
@@ -75,7 +75,7 @@ export async function settle(pendingWork: PendingWork): Promise<void> {
     ? Math.max(pendingWork.patience ?? PatienceWithExternalServer, MinPatienceWithExternalServer)
     : (pendingWork.patience ?? PatienceInProcess)
   while (quietTurns < QuietTurns && !pendingWork.closed?.aborted) {
-    // After some turns without progress, a thread or socket is pending: wait in real time.
+    // After some turns without progress, a thread or socket is probably pending: wait in real time.
     await (turnsWithoutProgress < 20 ? nextTurn() : pause())
     quietTurns = isQuiet(pendingWork) ? quietTurns + 1 : 0
     // Events may have arrived during the check.
@@ -93,7 +93,7 @@ export async function settle(pendingWork: PendingWork): Promise<void> {
   }
 }
 
-/** Advances the clock by `ms`, and settles after each timer. */
+/** Settles, then advances the clock by `ms` and settles after each timer. Stops early when the environment is closed. */
 export async function advance(clock: VirtualClock, ms: number, pendingWork: PendingWork): Promise<void> {
   const end = clock.now() + ms
   await settle(pendingWork)

@@ -1,7 +1,7 @@
 /**
  * Applies JSON patches of ClusterClasses and of extensions, with the semantics and error texts of evanphx/json-patch v5.9, which upstream
  * uses: the parent of a target must exist, for `remove` and `replace` also the target itself, and a negative index counts from the end.
- * `answer-patch.test.ts` lists the differences; testdata/patches.json was recorded with that library. Pure.
+ * `answer-patch.test.ts` lists the differences; `packages/api/testdata/patches.json` was recorded with that library. Pure.
  */
 import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 
@@ -121,7 +121,8 @@ interface Place {
 /** Returns the position at a path; `undefined` when the parent does not exist. */
 function locate(root: Root, path: string): Place | undefined {
   const tokens = path.split('/')
-  // Text before the first slash is ignored. A path without a slash has no parent; the empty path means the same as `/`.
+  // Text before the first slash is ignored. A path without a slash has no parent. The empty path means the same as `/` here, because callers
+  // for which it means the whole document do not call `locate` with it.
   if (tokens.length < 2 && path !== '') return undefined
   let parent = root.document
   for (const token of tokens.slice(1, -1)) {

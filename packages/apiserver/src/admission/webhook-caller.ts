@@ -49,7 +49,7 @@ export interface WebhookCallerOptions {
   readonly resolveService?: ResolveService
 }
 
-/** Error for a failed call of a webhook: there is no response, or it has an error status, is too long, or is not a JSON object. */
+/** Error for a failed call of a webhook: there is no response, its status is not 200 to 206, it is too long, or it is not a JSON object. */
 export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError'
 }
@@ -155,7 +155,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   })
 }
 
-/** @throws WebhookCallError when the status is an error, or the body is not a JSON object */
+/** Returns the JSON object of the body. @throws WebhookCallError when the status is not 200 to 206, or the body is not a JSON object */
 function documentOf({ status, contentType, body }: WebhookHttpResponse): unknown {
   if (status < 200 || status > 206) throw new WebhookCallError(statusText(status, contentType, body))
   if (body.length === 0)
@@ -171,7 +171,10 @@ function documentOf({ status, contentType, body }: WebhookHttpResponse): unknown
   throw new WebhookCallError(`couldn't get version/kind; json parse error: ${notAnObjectText(document)}`)
 }
 
-/** Returns the error text of client-go for a response without a Status. Upstream: NewGenericServerResponse. */
+/**
+ * Returns the error text of client-go for a response without a Status. Exception: for 406 and 415, the text is fixed, whereas client-go uses
+ * the body if it is text. Upstream: NewGenericServerResponse.
+ */
 function statusText(status: number, contentType: string, body: Buffer): string {
   const isText = contentType === '' || contentType.startsWith('text/')
   const bodyText = (isText && body.subarray(0, 2048).toString('utf8').trim()) || 'unknown'
@@ -223,7 +226,7 @@ export function httpsWebhooks(): WebhookTransport {
         ...(servername === undefined ? {} : { servername }),
       })
     }
-    // Inserted again as the newest entry, so that the first entry is the least recently used one.
+    // Inserts the agent as the newest entry, so that the first entry is the least recently used one.
     agents.set(key, agent)
     const oldest = agents.size > MaxAgents ? agents.entries().next().value : undefined
     if (oldest) {

@@ -68,7 +68,7 @@ export function parseAccept(accept: string | undefined): Clause[] {
 export const acceptsOnlyProtobuf = (accept: string | undefined): boolean =>
   parseAccept(accept).every(({ type }) => type === 'application/vnd.kubernetes.protobuf')
 
-/** Reports whether the client accepts aggregated discovery. */
+/** Reports whether the client accepts aggregated discovery, version v2, as JSON. */
 export const acceptsAggregatedDiscovery = (accept: string | undefined): boolean =>
   parseAccept(accept).some(
     ({ type, parameters: { g, v, as } }) =>

@@ -83,7 +83,10 @@ const hasTables = ({ verbs }: Resource, subresource: string | undefined): boolea
     ? !(verbs?.length === 1 && verbs[0] === 'create')
     : subresource === 'status' || subresource === 'scale'
 
-/** Reports whether the path has a namespace although the resource is cluster-scoped, or lacks a namespace that the request needs. */
+/**
+ * Reports whether the path has a namespace although the resource is cluster-scoped, or lacks a namespace that the request needs. Exception:
+ * `verbAt` rejects a DELETE of the objects in all namespaces.
+ */
 const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, { namespaced }: Resource): boolean =>
   namespaced
     ? namespace === undefined && !watch && (name !== undefined || !['GET', 'HEAD', 'DELETE'].includes(method))

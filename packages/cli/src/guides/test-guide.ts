@@ -5,13 +5,13 @@
  * - `sh background` starts a command that keeps running; `sh stop` sends SIGINT to the running command that contains the text of the block.
  * - A language followed by a file name saves the block as that file.
  * - `text` is expected output. If the previous block is `sh` or `sh refused`, its last command must have printed each line, in any order.
- *   Otherwise the running program that was started last must print the lines, in this order. Numbers and spaces may differ, except in
- *   summaries of `conform` and `lint`.
+ *   Otherwise the running program that was started last must print the lines, in this order. Numbers, spaces and a time at the start of a
+ *   line may differ, except in summaries of `conform`, and of `lint` without findings.
  *
  * A block of any other form is an error.
  *
- * A page may also contain commands in its prose. Each of them must be part of a command that was executed, or be listed in `notRun` of the
- * page's test, with the reason.
+ * A page may also contain commands in its prose. Each of them that `commandsInProse` finds must be part of a command that was executed, or be
+ * listed in `notRun` of the page's test, with the reason.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -34,8 +34,8 @@ export type GuideStep =
 const fence = /^ *```(.*)\n([^]*?)^ *```$/gm
 
 /**
- * Returns the commands in the prose of a page: inline code with a program, a subcommand and further words. Shorter code only names
- * a command.
+ * Returns the commands in the prose of a page: inline code with one of the programs below, a subcommand and further words. Shorter code only
+ * names a command.
  */
 export const commandsInProse = (path: string): string[] =>
   [
@@ -69,7 +69,7 @@ function isKnownForm(language: string, modifier: string): boolean {
   return modifier !== ''
 }
 
-/** Matches the summaries of `capstan conform` and `capstan lint`, whose counts are the same in each run. */
+/** Matches the summaries of `capstan conform`, and of `capstan lint` without findings. Their counts are the same in each run. */
 const summaries = /^\d+ pass, |^No findings: /
 
 /**
@@ -85,7 +85,7 @@ const withoutNumbers = (line: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** Environment variables of this process except KUBECONFIG, NODE_OPTIONS and those that npm and vitest set. */
+/** Environment variables of this process except KUBECONFIG, NODE_OPTIONS and those that begin with `npm_` or `VITEST`. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST|^KUBECONFIG$/i.test(name)),
 )
@@ -94,8 +94,8 @@ export interface RunningCommand {
   readonly child: ChildProcess
   /** Lines printed so far, of stdout and stderr. */
   readonly lines: readonly string[]
-  /** Resolves with the exit code. */
-  readonly ended: Promise<number>
+  /** Resolves with the exit code; with null if a signal ended the command. */
+  readonly ended: Promise<number | null>
   /**
    * Searches the output after the line that the previous call returned. Resolves with the first line that equals `expectedLine` when
    * both are normalized by `comparable`. Rejects when the command ends without such a line.
@@ -119,7 +119,7 @@ export function startCommand(command: string, folder: string, furtherEnv: NodeJS
     next = Promise.withResolvers()
   }
   for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', addLine)
-  const ended = once(child, 'close').then(([code]) => code as number)
+  const ended = once(child, 'close').then(([code]) => code as number | null)
   let searchStart = 0
   return {
     child,
@@ -208,7 +208,7 @@ export class GuideRun {
       ...goCaches(),
     }
     if (options.fromRegistry) this.#env.NPM_CONFIG_USERCONFIG = process.env.CAPSTAN_NPMRC!
-    // Commands run in `folder` with links to the checkout, so that they do not write to the checkout.
+    // Commands run in `folder`, with links to folders of the checkout, so that they create no files in the root folder of the checkout.
     else for (const name of ['config', 'examples', 'packages', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
     if (options.withUpstream) {
       mkdirSync(join(folder, '.config/cluster-api'), { recursive: true })

@@ -1,6 +1,6 @@
 /**
- * Checks whether the API server runs the providers' admission and conversion. The API server of `capstan up` runs both in process; other
- * API servers call webhooks.
+ * Checks whether the API server runs the providers' admission and conversion. The API servers of `capstan up` and `capstan dev` run both in
+ * process; other API servers call webhooks.
  */
 import { ExtensionConfig } from '@capstan/api'
 import {

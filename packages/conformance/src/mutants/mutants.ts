@@ -1,6 +1,7 @@
 /**
- * Mutants of the local provider and of an IPAM provider: each violates one rule. The provider itself is unchanged. `read` changes
- * the objects that it reads from the API server, `write` the objects that it writes, and `crd` the declaration of its kinds.
+ * Mutants of the local provider and of an IPAM provider: each violates the rule in its field `rule`. The code of the providers is unchanged.
+ * `read` changes the objects that a provider receives from the API server, `write` the objects that it writes, and `crd` the declarations
+ * of its kinds.
  */
 import {
   ClusterNameLabel,
@@ -15,7 +16,7 @@ import type { JSONSchema } from '@capstan/kube'
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Draft = any
 
-/** A write of the provider. */
+/** A create, update or patch by the provider. */
 export interface Write {
   readonly verb: string
   readonly plural: string
@@ -30,7 +31,7 @@ export interface Mutant {
   readonly rule: string
   /** The mistake of the mutant. */
   readonly what: string
-  /** Changes an object that the provider reads. */
+  /** Changes an object that the provider receives. */
   read?(plural: string, object: Draft): void
   /** Changes a write. `starts`: number of starts of the provider so far. */
   write?(write: Write, starts: number): void
@@ -93,9 +94,9 @@ const hideClusterPause = (plural: string, object: Draft): void => {
 }
 
 const hideAnnotation =
-  (kind: string, annotation: string) =>
-  (plural: string, object: Draft): void => {
-    if (plural === kind) delete object.metadata.annotations?.[annotation]
+  (plural: string, annotation: string) =>
+  (pluralOfObject: string, object: Draft): void => {
+    if (pluralOfObject === plural) delete object.metadata.annotations?.[annotation]
   }
 
 /** Changes Secrets when they are created. `ending`: suffix of their names. */
@@ -597,7 +598,7 @@ const poolMutants: readonly Mutant[] = [
   { rule: 'ipam.pausing', what: 'ignores the annotation of the claim', read: hideAnnotation(claims, PausedAnnotation) },
   {
     rule: 'ipam.pausing',
-    what: 'ignores the label of the Cluster',
+    what: 'ignores the label cluster-name of the claim',
     read(plural, object) {
       if (plural === claims) delete object.metadata.labels
     },

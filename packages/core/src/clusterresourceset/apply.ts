@@ -25,7 +25,7 @@ export interface ApplyTarget {
 
 /**
  * Applies all objects in order, even after one has failed, unless the signal aborts.
- * @throws AggregateError with the distinct texts of all failures
+ * @throws AggregateError with the distinct texts of all failures; the signal's reason if it aborts during a request
  */
 export async function applyManifests(manifests: readonly Manifest[], target: ApplyTarget): Promise<void> {
   const failures: unknown[] = []

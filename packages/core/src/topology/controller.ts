@@ -79,7 +79,7 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
       watches(Namespace, ({ metadata }) => memory.hooks.waitingIn(metadata.name), changesLabels),
       watches(MachineDeployment, clusterOfLabel),
       watches(MachineHealthCheck, clusterOfLabel, specChanged),
-      // No predicate, because all changes matter: for example, an upgrade continues when all Nodes have the desired version.
+      // No predicate, because changes of the status matter, too: an upgrade continues when all Nodes have the desired version.
       watches(MachinePool, clusterOfLabel),
       // An upgrade proceeds when a Machine has reached its version, or was deleted.
       watches(Machine, clusterOfLabel, changesVersion),

@@ -21,7 +21,7 @@ export interface ServerOptions {
   readonly clock?: Clock
   /** Tracer for a span per call. Default: the tracer that the program has registered. */
   readonly tracer?: Tracer
-  /** Called for each completed call. */
+  /** Called when a call has ended, also after a timeout or an error. */
   readonly observe?: (call: ServedCall) => void
   /** Default: `defaultServerLimits`. */
   readonly limits?: Partial<ServerLimits>
@@ -51,8 +51,8 @@ export interface ServedCall {
 }
 
 /**
- * Returns a server for an extension's handlers and discovery. The response to an invalid request is a Failure with status 200,
- * as in the protocol. If a handler throws or returns an invalid response, the status is 500; if the caller's timeout expires,
+ * Returns a server for an extension's handlers and discovery. The response to a request with an invalid body is a Failure with status 200,
+ * as upstream. If a handler throws or returns an invalid response, the status is 500; if the caller's timeout expires,
  * 504; if the request bodies in progress exceed the memory budget, 503. The caller's failure policy applies to these three statuses.
  */
 export function extensionServer(extension: Extension, options: ServerOptions = {}): FetchHandler {
@@ -114,7 +114,10 @@ const statusOf = (end: Outcome): ServedCall['status'] => {
   }
 }
 
-/** Logs one line for a call. Of request and response, it logs only the name of the Cluster, the retry time and the message for users. */
+/**
+ * Logs one line for a call. Of request and response, it logs only the name of the Cluster, the status, the retry time and the message for
+ * users.
+ */
 function report(end: Outcome, ms: number, log: Logger, level: 'debug' | 'info'): void {
   const status = statusOf(end)
   if (end.kind !== 'answer') {
@@ -190,7 +193,7 @@ async function runCall(handler: Handler, request: Request, { limiter, deadline, 
       return failure(`error reading request: ${err instanceof TooLong ? 'http: request body too large' : messageOf(err)}`)
     }
     const release = await limiter.enter(signal)
-    // The signal has aborted, so `deadlinePassed` determines the outcome.
+    // The signal has aborted, so `aborted` determines the outcome.
     if (!release) return { kind: 'gone' }
     try {
       return { kind: 'answer', answer: await runHandler(handler, decoded, log, signal), cluster: clusterIn(decoded) }
@@ -201,14 +204,14 @@ async function runCall(handler: Handler, request: Request, { limiter, deadline, 
       release()
     }
   }
-  // A handler that continues after the deadline counts against the concurrency limit until it ends.
-  const deadlinePassed = new Promise<Outcome>((resolve) => {
+  // A handler that continues after the signal has aborted counts against the concurrency limit until it ends.
+  const aborted = new Promise<Outcome>((resolve) => {
     const stop = () => resolve({ kind: deadline.passed ? 'timeout' : 'gone' })
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   })
-  const end = run().finally(() => bodyCount.done())
-  return Promise.race([deadlinePassed, end])
+  const finished = run().finally(() => bodyCount.done())
+  return Promise.race([aborted, finished])
 }
 
 async function runHandler(

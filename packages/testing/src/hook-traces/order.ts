@@ -126,7 +126,7 @@ export class OrderChecker {
         this.violations.push(`${textOf(call)} called without its precondition: ${sentence} (${clusterStateText(state)})`)
     }
     const { hook, version, from } = call
-    const preceding = precedingHooks[hook]?.(version, from) ?? []
+    const preceding = precedingCalls[hook]?.(version, from) ?? []
     this.#requireAllowed(`${textOf(call)} called`, preceding)
   }
 
@@ -141,7 +141,7 @@ export class OrderChecker {
   /** Records that the last handler of the hook was removed: the hook then blocks nothing. */
   recordRemoval(hook: string): void {
     this.#removedHooks.add(hook)
-    for (const blockingHook of this.#blocking) if (blockingHook.split(' ')[0] === hook) this.#blocking.delete(blockingHook)
+    for (const blockingCall of this.#blocking) if (blockingCall.split(' ')[0] === hook) this.#blocking.delete(blockingCall)
   }
 
   /** Stops checking writes. */
@@ -153,8 +153,8 @@ export class OrderChecker {
     return this.#removedHooks.has(hook) || this.#allowed.has(textOf({ hook, version }))
   }
 
-  #requireAllowed(event: string, requiredHooks: readonly (readonly [hook: string, version: string])[]): void {
-    for (const [hook, version] of requiredHooks) {
+  #requireAllowed(event: string, requiredCalls: readonly (readonly [hook: string, version: string])[]): void {
+    for (const [hook, version] of requiredCalls) {
       if (!this.#hasAllowed({ hook, version })) this.violations.push(`${event} before ${textOf({ hook, version })} allowed it`)
     }
   }
@@ -167,11 +167,11 @@ export class OrderChecker {
     }
     if (!previous && isOfTopology(object)) {
       this.#requireAllowed(`${objectText} created`, [['BeforeClusterCreate', '']])
-      for (const blockingHook of this.#blocking) {
-        const [hook = '', version] = blockingHook.split(' ')
+      for (const blockingCall of this.#blocking) {
+        const [hook = '', version] = blockingCall.split(' ')
         // After the last step, the upgrade no longer postpones the creation of objects.
         if (hook === 'AfterWorkersUpgrade' && version === Last) continue
-        if (BlockCreation.has(hook)) this.violations.push(`${objectText} created while ${blockingHook} blocks`)
+        if (BlockCreation.has(hook)) this.violations.push(`${objectText} created while ${blockingCall} blocks`)
       }
     }
     if (kind === (LocalControlPlane as Kind))
@@ -232,7 +232,10 @@ const watchedKinds = [
   Machine,
 ] as unknown as readonly Kind[]
 
-/** Hooks of an upgrade: while one of them blocks, core creates no object of the topology. */
+/**
+ * Hooks of an upgrade. While one of them blocks, core creates no object of the topology. Exception: AfterWorkersUpgrade of the last version
+ * does not postpone the creation.
+ */
 const BlockCreation = new Set([
   'BeforeClusterUpgrade',
   'BeforeControlPlaneUpgrade',
@@ -241,8 +244,8 @@ const BlockCreation = new Set([
   'AfterWorkersUpgrade',
 ])
 
-/** For each hook, the calls that must have allowed core to proceed before the hook is called. */
-const precedingHooks: {
+/** By hook: the calls that must have allowed core to proceed before the hook is called. A hook without an entry requires no call. */
+const precedingCalls: {
   readonly [hook: string]: (version: string, from: string) => readonly (readonly [hook: string, version: string])[]
 } = {
   AfterControlPlaneInitialized: () => [['BeforeClusterCreate', '']],

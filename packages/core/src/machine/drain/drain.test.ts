@@ -22,7 +22,7 @@ interface Scenario {
   evict: (name: string, request: ApiRequest, clock: VirtualClock) => Promise<void> | void
 }
 
-/** Drains a Node of a simulated workload cluster. Returns the lines of the message, without the first one, and the requests. */
+/** Drains a Node of a simulated workload cluster. Returns the requests, and the lines of the message without the first one. */
 async function drain({ pods, node, rules = [], evict }: Scenario) {
   const clock = new VirtualClock()
   const requests: ApiRequest[] = []
@@ -67,7 +67,7 @@ async function drain({ pods, node, rules = [], evict }: Scenario) {
 const rejection = (reason: 'TooManyRequests' | 'Forbidden', message: string, causes?: { reason?: string; message?: string }[]) =>
   new StatusError(reason, message, causes ? { details: { causes } } : {})
 
-test('failed evictions are reported with the message of the API server, except in a terminating namespace', async () => {
+test('failed evictions are reported with the message of the API server, in a terminating namespace with a fixed one, and after 404 not at all', async () => {
   const violated = "Cannot evict pod as it would violate the pod's disruption budget."
   const budget = { reason: 'DisruptionBudget', message: 'The disruption budget web needs 1 healthy pods and has 1 currently' }
   const { lines } = await drain({
@@ -115,7 +115,7 @@ test('all pages of Pods are read, and the Node is cordoned once', async () => {
   expect(requests.filter(({ verb }) => verb === 'patch').map(({ body }) => body)).toEqual([{ spec: { unschedulable: true } }])
 })
 
-test('Pods of an unreachable Node get a grace period of one second, other Pods keep their own', async () => {
+test('Pods of an unreachable Node get a grace period of one second, other Pods keep their own; a cordoned Node is not patched', async () => {
   const graceOf = async (status: string) => {
     const conditions = [{ type: 'Ready', status }]
     const { requests } = await drain({

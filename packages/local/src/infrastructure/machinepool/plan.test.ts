@@ -28,15 +28,18 @@ describe('a pool', () => {
     ['removes an outdated machine once the new one is ready', 'oor', 2, 0, ['o0']],
     ['first removes outdated machines that are not ready', 'xor', 2, 0, ['x0']],
     ['keeps its only ready machine, although it is marked, and removes one that is not ready', 'kx', 1, 0, ['x1']],
-    ['with an outdated machine creates the next machine while another one is being deleted', 'odr', 2, 1, []],
+    ['with an outdated machine creates a new machine while another machine is being deleted', 'odr', 2, 1, []],
     ['that scales down during a replacement removes several outdated machines in one step', 'ooor', 2, 0, ['o0', 'o1']],
     ['of size 0 removes all machines', 'oo', 0, 0, ['o0', 'o1']],
   ] as const)('%s', (_, letters, replicas, create, remove) => {
     expect(planPool(machines(letters), replicas)).toEqual({ create, remove })
   })
 
+  test('without failure domains places the next machine in none', () => {
+    expect(leastUsedDomain([], [])).toBeUndefined()
+  })
+
   test.each([
-    [[], [], undefined],
     [['a', 'b'], [], 'a'],
     [['a', 'b'], ['a', undefined], 'b'],
     [['a', 'b'], ['a', 'b', 'b'], 'a'],
