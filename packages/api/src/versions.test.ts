@@ -47,6 +47,7 @@ test.each([
   ['v1.36-rc', 'Short version cannot contain PreRelease/Build meta data'],
   ['v1.36.0-', 'Prerelease is empty'],
   ['v1.36.0-rc.01', 'Numeric PreRelease version must not contain leading zeroes "01"'],
+  ['v1.36.0-18446744073709551616', 'strconv.ParseUint: parsing "18446744073709551616": value out of range'],
   ['v1.36.0-rc_1', 'Invalid character(s) found in prerelease "rc_1"'],
   ['v1.36.0+', 'Build meta data is empty'],
   ['v1.36.0+a_b', 'Invalid character(s) found in build meta data "a_b"'],

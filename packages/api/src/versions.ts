@@ -82,6 +82,7 @@ function invalidNumber(name: string, part: string): string | undefined {
 function invalidPreRelease(part: string): string | undefined {
   if (part === '') return 'Prerelease is empty'
   if (/^0\d+$/.test(part)) return `Numeric PreRelease version must not contain leading zeroes ${JSON.stringify(part)}`
+  if (/^\d+$/.test(part)) return invalidNumber('prerelease', part)
   return isWord(part) ? undefined : `Invalid character(s) found in prerelease ${JSON.stringify(part)}`
 }
 
