@@ -290,7 +290,6 @@ export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefin
 interface ScheduledCallback {
   /** Value of `elapsed` at which the callback runs. */
   readonly at: number
-  readonly order: number
   readonly callback: () => void
 }
 
@@ -299,7 +298,6 @@ export class VirtualClock implements Clock {
   /** Time at which `elapsed` was zero. */
   #start: number
   #elapsed = 0
-  #order = 0
   #due: ScheduledCallback[] = []
 
   constructor(start: number = Date.UTC(2026, 0, 1)) {
@@ -320,7 +318,7 @@ export class VirtualClock implements Clock {
   }
 
   schedule(after: number, callback: () => void): Timer {
-    const due: ScheduledCallback = { at: this.#elapsed + Math.max(0, after), order: this.#order++, callback }
+    const due: ScheduledCallback = { at: this.#elapsed + Math.max(0, after), callback }
     let index = this.#due.length
     while (index > 0 && this.#due[index - 1]!.at > due.at) index--
     this.#due.splice(index, 0, due)

@@ -212,6 +212,11 @@ test.each<[string, Handler, object]>([
     (_, res) => res.writeHead(200).end('<html>'),
     { reason: 'InternalError', message: expect.stringContaining('not JSON') },
   ],
+  [
+    'a list that is not an object',
+    (_, res) => res.writeHead(200).end('null'),
+    { reason: 'InternalError', message: expect.stringContaining('the response is not a list') },
+  ],
   ['a body that is too long', (_, res) => res.writeHead(200).end('x'.repeat(2000)), { reason: 'RequestEntityTooLarge' }],
   [
     'a connection that is closed',
@@ -221,6 +226,11 @@ test.each<[string, Handler, object]>([
 ])('a request fails with a StatusError after %s', async (_, handler, error) => {
   const { url } = await serve(handler)
   await expect(connect(url, { maxResponseBytes: 1000 }).send(machines)).rejects.toMatchObject({ name: 'StatusError', ...error })
+})
+
+test('a list without kind and items is an empty list', async () => {
+  const { url } = await serve((_, res) => res.writeHead(200).end('{}'))
+  expect(await connect(url).send(machines)).toEqual({ items: [] })
 })
 
 test('the body of a response to a request for / is not parsed: it need not be JSON', async () => {

@@ -10,7 +10,7 @@ import type { ApiRequest, Transport, WatchEvent } from '../client.ts'
 import type { Clock } from '../clock.ts'
 import { minutes, seconds, sleep } from '../clock.ts'
 import { StatusError } from '../errors.ts'
-import { freeze } from '../json.ts'
+import { freeze, isRecord } from '../json.ts'
 import { Event } from '../kinds/event.ts'
 import { Lease } from '../kinds/lease.ts'
 import { readJSON, writeJSON } from '../json-text.ts'
@@ -321,13 +321,15 @@ const causeText = (err: unknown): string =>
 /** Adds the apiVersion and kind of list items, which servers omit for built-in kinds, and `items` if it is absent. Freezes the response. */
 function withItemTypes(request: ApiRequest, response: unknown): unknown {
   if (request.verb === 'list') {
-    const list = response as ObjectList
-    const { apiVersion } = list
-    const kind = list.kind.replace(/List$/, '')
+    if (!isRecord(response)) throw new StatusError('InternalError', `${describe(request)}: the response is not a list`)
+    const list = response as unknown as ObjectList
+    // A list without a kind is accepted, as by client-go.
+    const { apiVersion, kind } = list as Partial<ObjectList>
+    const itemKind = kind?.replace(/List$/, '')
     list.items ??= []
     for (const item of list.items) {
-      item.apiVersion ??= apiVersion
-      item.kind ??= kind
+      if (apiVersion !== undefined) item.apiVersion ??= apiVersion
+      if (itemKind !== undefined) item.kind ??= itemKind
     }
   }
   return freeze(response)
