@@ -110,7 +110,7 @@ const immutableVariables: Case = async (twin) => {
   const initial = values(['zone', 'a'], ['network', { name: 'n', size: 1 }])
   const overrides = (zone: string) => [worker('a', { variables: { overrides: [{ name: 'zone', value: zone }] } })]
   await createTopology(twin, { spec }, { topology: initial, workers: overrides('w') })
-  const changes: readonly (readonly [name: string, patch: object])[] = [
+  const changes: readonly (readonly [name: string, change: object])[] = [
     ['the change of a variable is rejected', topology(values(['zone', 'b'], ['network', { name: 'n', size: 1 }]))],
     ['the change of a field is rejected', topology(values(['zone', 'a'], ['network', { name: 'm', size: 1 }]))],
     ['another field changes', topology(values(['zone', 'a'], ['network', { name: 'n', size: 2 }]))],

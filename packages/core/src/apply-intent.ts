@@ -1,7 +1,7 @@
 /**
- * Server-side apply of one controller's intent for an object: all fields that the controller sets on it. The request is sent only when the
- * object differs from the intent, or when its managedFields show that the controller's field manager does not own exactly the fields of the
- * intent. Upstream: internal/util/ssa, v1.14, which caches requests instead. See docs/adr/0033-server-side-apply-of-sets.md.
+ * Server-side apply of one controller's intent for an object: all fields that the controller sets on it. For an existing object, the
+ * request is sent only when the object differs from the intent, or when its managedFields show that the controller's field manager does not
+ * own exactly the fields of the intent. Upstream: internal/util/ssa, v1.14, which caches requests instead. See docs/adr/0033-server-side-apply-of-sets.md.
  */
 import type { ReconcileContext } from '@capstan/controller'
 import {

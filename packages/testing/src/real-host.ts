@@ -64,7 +64,7 @@ export async function realHost({
     conversion: webhooks.conversion,
     transport: connect,
     server: withoutEmbeddedState,
-    // Only `revision` is supported. It increases when objects were created or changed.
+    // Only `revision` is supported. It increases when `isCaughtUp` reads objects that were created or changed.
     store: {
       get revision() {
         return newest
@@ -148,8 +148,8 @@ async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
 }
 
 /**
- * Reopens a watch in real time when the server has ended it or the connection was lost. An informer would reopen it only when the test
- * advances the virtual clock.
+ * Reopens a watch in real time when the server has ended it or the connection was lost, but not after an Expired or Gone error. An informer
+ * would reopen it only when the test advances the virtual clock.
  */
 const lastingWatches = (transport: Transport): Transport => ({
   close: () => transport.close(),

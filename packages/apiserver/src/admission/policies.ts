@@ -95,7 +95,7 @@ interface Denial {
   readonly reason?: string | undefined
 }
 
-/** The ValidatingAdmissionPolicies in the store, compiled with their bindings. */
+/** The ValidatingAdmissionPolicies in the store that have bindings, compiled together with their bindings. */
 export class Policies {
   readonly #options: PoliciesOptions
   #policies: readonly Policy[] | undefined

@@ -1,4 +1,4 @@
-/** Authorization over HTTP by RBAC, with the errors of a real server. */
+/** Authorization over HTTP: RBAC, impersonation and access reviews, with the errors and headers of a real server. */
 import {
   type Client,
   ClusterRole,
@@ -476,7 +476,7 @@ test.each([
   },
 )
 
-test('responses forbid caching, and Forbidden errors also forbid content sniffing', async () => {
+test('responses have the Cache-Control header of a real server, and Forbidden errors also forbid content sniffing', async () => {
   const { send } = await start()
   const headersOf = async (userName: string, path: string) => {
     const { headers } = await send(userName, 'GET', path)

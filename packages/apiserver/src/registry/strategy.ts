@@ -11,7 +11,7 @@ export interface WriteContext {
   readonly verb: Verb
   /** Namespace of the request. */
   readonly namespace: string | undefined
-  /** Parts of the server that will store the object. */
+  /** Parts of the server that executes the write. */
   readonly server: WriteServices
   readonly caller: User
   readonly warn: (text: string) => void
@@ -32,16 +32,17 @@ export interface WriteServices {
 export interface Strategy<T = UnknownObject> {
   /**
    * Whether `metadata.generation` counts changes of all parts except metadata and, if there is a status subresource, the status. If it is a
-   * function, changes for which the function returns true count, too, such as changes of labels.
+   * function, changes for which the function returns true count, too, such as changes of labels; it is not called for a write of /status. The
+   * request to delete an object also counts, except for kinds with `markDeleted`.
    */
   readonly generation?: boolean | ((object: T, old: T) => boolean)
   /** Whether a create keeps the status, although there is a status subresource. */
   readonly statusOnCreate?: boolean
   /** Whether a PUT of an object that does not exist creates it. */
   readonly createsOnUpdate?: boolean
-  /** Whether a deletion returns the deleted object instead of a Status. */
+  /** Whether a deletion that removes an object returns the object instead of a Status. */
   readonly returnsDeleted?: boolean
-  /** Warning for a deletion without a propagation policy. Such a deletion orphans the dependents if there is a warning, else deletes them. */
+  /** Warning for a deletion without a propagation policy. For kinds with this warning, such a deletion has the policy `Orphan`. */
   readonly orphanWarning?: string
   /** Validates a name or, if `isPrefix`, a generateName; returns error messages. */
   nameProblems(name: string, isPrefix: boolean): string[]
@@ -49,11 +50,11 @@ export interface Strategy<T = UnknownObject> {
   pruneUnknown?(object: T): string[]
   /** Part of decoding: normalizes a draft to the form that the server stores. */
   normalize?(object: T): void
-  /** Part of decoding: sets defaults. In managedFields, the defaults belong to the client as if it had sent them. */
+  /** Part of decoding: sets defaults. In managedFields, they belong to the client as if it had sent them, except in an apply. */
   default?(object: T, old: T | undefined): void
-  /** Last step of decoding: replaces parts of the draft by equal frozen parts of `sent` (the body) or `old`, and so shares them. */
+  /** Part of decoding, after the defaults: replaces parts of the draft by equal frozen parts of `sent` (the body) or `old`, and so shares them. */
   reuseFrozen?(object: T, sent: unknown, old: T | undefined): void
-  /** Sets fields that only the server sets. */
+  /** Changes the draft after `authorize` and before its validation: for example, sets fields that only the server sets. */
   prepare?(object: T, old: T | undefined, context: WriteContext): void
   /** Escalation check of roles and bindings. @throws StatusError Forbidden if the caller lacks a permission, NotFound for a missing role */
   authorize?(object: T, old: T | undefined, context: WriteContext): void

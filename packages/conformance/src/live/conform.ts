@@ -278,7 +278,8 @@ async function untilEstablished(client: Client, clock: Clock, limits: Limits, si
     for (;;) {
       const crd = await client.get(CustomResourceDefinition, { name: resourceName(stub) }, { signal })
       if (isTrue(crd, 'Established') && (await isServed(client, stub, signal))) break
-      if (clock.now() > deadline) throw new Error(`CustomResourceDefinition ${resourceName(stub)} is not Established`)
+      if (clock.now() > deadline)
+        throw new Error(`CustomResourceDefinition ${resourceName(stub)} is not Established, or its kind is not served`)
       await sleep(clock, 200, signal)
     }
   }

@@ -113,7 +113,7 @@ test('the strategy Reconcile applies a resource again whenever its content chang
   await aConfigMap('one', '1')
   await env.workload.create(ConfigMap, { metadata: { ...inDefault('one'), labels: { before: 'x' } }, data: { other: 'x' } })
   await aResourceSet('crs', [configMapRef('one')], { strategy: 'Reconcile' })
-  // Fields outside the manifest were removed from the existing object.
+  // The field `data.other` of the existing object, which is not in the manifest, was removed.
   expect((await env.workload.get(ConfigMap, inDefault('one'))).data).toEqual({ value: '1' })
   await changeConfigMap('one', '2')
   expect(await appliedValue('one')).toBe('2')

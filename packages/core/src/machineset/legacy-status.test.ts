@@ -72,7 +72,6 @@ function reported(scope: MachineSetScope): string[] {
 const both = [machine('a', { readyFor: 9 }), machine('b', { readyFor: 9 })]
 
 test.each<[string, Parameters<typeof aScope>[0], string[]]>([
-  ['Machines could not be listed', { machines: undefined }, []],
   [
     'preflight checks fail',
     { preflightProblems: ['not now', 'nor later'] },
@@ -103,7 +102,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
     ],
   ],
   [
-    'all Machines exist, one has no Node',
+    'all Machines exist, but one has no Node',
     { machines: [both[0]!, machine('b', { legacy: waiting })] },
     [
       'Ready False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed',
@@ -127,7 +126,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
     ],
   ],
   [
-    'the set is being deleted',
+    'the MachineSet is being deleted',
     { machines: both, deleting: true },
     [
       'Ready False/Warning ScalingDown: Scaling down MachineSet to 0 replicas (actual 2)',
@@ -140,7 +139,11 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
   expect(reported(aScope(given))).toEqual(expected)
 })
 
-test('keeps MachinesCreated False after failed preflight checks pass, until all Machines exist', () => {
+test('reports no v1beta1 conditions when Machines could not be listed', () => {
+  expect(reported(aScope({ machines: undefined }))).toEqual([])
+})
+
+test('keeps MachinesCreated False when the preflight checks pass again, until all Machines exist', () => {
   const scope = aScope({ preflightProblems: ['not now'] })
   reportLegacyStatus(scope, now)
   const later = { ...scope, preflightProblems: [], machines: [both[0]!] }
@@ -161,7 +164,7 @@ describe('the v1beta1 status', () => {
     ['counts only Machines with a ready Node as ready and available', { machines: [both[0]!, machine('b')] },                    [2, 1, 1], undefined],
     ['does not count a Machine without the label of the template as fully labeled', { machines: [both[0]!, machine('b', { labels: {} })] },    [1, 1, 1], undefined],
     ['counts Machines as available whose Nodes have been ready for minReadySeconds', { machines: both, minReadySeconds: 9 },                    [2, 2, 2], undefined],
-    ['counts a Machine as available whose Node became ready in the future', { machines: [both[0]!, machine('b', { readyFor: -3600 })], minReadySeconds: 6 }, [2, 2, 2], undefined],
+    ['counts a Machine as available whose condition NodeReady has a transition time in the future', { machines: [both[0]!, machine('b', { readyFor: -3600 })], minReadySeconds: 6 }, [2, 2, 2], undefined],
     ['counts a Machine as available only after minReadySeconds, when the next report is due', { machines: [both[0]!, machine('b', { readyFor: 4 })], minReadySeconds: 6 }, [2, 2, 1], now + 2000],
   ])('%s', (_, given, expected, next) => {
     expect(counts(aScope(given))).toEqual(expected)

@@ -112,19 +112,19 @@ describe('Variables', () => {
       'failed to get variable "size..cpu": invalid path segment ""',
     ],
     [
-      'a number for a string, with a fallback',
+      'a number that is read as a string, with a fallback',
       () => variables.string('size.cpu', 'x'),
       'wrong-type',
       'failed to get variable "size.cpu": expected a string, but it is a number',
     ],
     [
-      'a fraction for an integer',
+      'a fraction that is read as an integer',
       () => variables.integer('size.share'),
       'wrong-type',
       'failed to get variable "size.share": expected an integer, but it is a number',
     ],
     [
-      'null for a boolean',
+      'null that is read as a boolean',
       () => variables.boolean('nothing'),
       'wrong-type',
       'failed to get variable "nothing": expected a boolean, but it is null',

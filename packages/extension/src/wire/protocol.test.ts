@@ -192,7 +192,7 @@ describe('a request of our client', () => {
         kind: `${hook.name}Request`,
         ...(fixture(hook) as object),
       })
-      // Go omits empty fields.
+      // As in upstream's requests, empty fields such as `settings` are omitted.
       expect(text).not.toMatch(/null|"settings"/)
     },
   )

@@ -46,7 +46,7 @@ export async function evict(server: ServerContext, context: RequestContext): Pro
   const uncountedBudget = needsBudget(pod) ? await countInBudget(server, evictionContext, pod) : undefined
 
   const deletion = deletionOf(deleteOptions)
-  // If the budget allows the eviction only because the pod is not ready, the pod must not change before its deletion.
+  // If the eviction is not counted because the pod is not ready, the pod must not change before its deletion.
   const mustBeUnchanged = uncountedBudget !== undefined && deletion.preconditions?.resourceVersion === undefined
   const { resourceVersion } = pod.metadata
   try {
@@ -94,7 +94,7 @@ async function callEvictionWebhooks(
 }
 
 /**
- * Counts the eviction in the budget of the pod. If the budget allows the eviction only because the pod is not ready, returns the name of
+ * Counts the eviction in the budget of the pod. If the pod is not ready, and the budget allows the eviction of such pods, returns the name of
  * the budget instead.
  * @throws StatusError when the pod has several budgets, and the errors of `countDisruption`
  */

@@ -123,7 +123,7 @@ function keptWhilePaused(recorded: ScenarioRecord): Observation[] {
   const { object } = claimBefore
   const address = addresses.find(({ spec }) => spec.claimRef.name === deletedWhilePaused)
   const isKept = address !== undefined && !isDeleting(address)
-  const expected = 'unchanged while spec.paused of its Cluster is true'
+  const expected = 'kept while spec.paused of its Cluster is true'
   return [
     observation({
       object,
@@ -133,7 +133,7 @@ function keptWhilePaused(recorded: ScenarioRecord): Observation[] {
       found: claims[0]?.object.metadata.finalizers,
       holds: claims.length > 0,
     }),
-    observation({ object, field: 'IPAddress', at: time.at, expected, found: isKept ? 'unchanged' : 'deleted', holds: isKept }),
+    observation({ object, field: 'IPAddress', at: time.at, expected, found: isKept ? 'kept' : 'deleted', holds: isKept }),
   ]
 }
 

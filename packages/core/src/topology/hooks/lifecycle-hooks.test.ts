@@ -192,7 +192,7 @@ describe('a blocking response', () => {
   })
 
   type Change = [what: string, next: (cluster: Cluster) => Cluster]
-  /** Returns the number of calls for a Cluster before and after a change. */
+  /** Requests a hook for a Cluster before and after a change. Returns the total number of calls. */
   async function callsWithChange(next: Change[1]): Promise<number> {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
@@ -313,6 +313,7 @@ test('a failed call is not cached and names its handler; a change of the extensi
   }
   changed('ext')
   expect(enqueued).toEqual(['demo'])
+  // The code `unavailable`: the handler was not called.
   state.fails = new HookFailed('unavailable', 'breaker')
   expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'failed', called: false })
 })

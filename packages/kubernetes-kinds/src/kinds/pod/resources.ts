@@ -169,8 +169,9 @@ export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffor
 const Zero = parseQuantity('0')
 
 /**
- * Returns the limits and requests of a pod. The amount of each resource is the sum over the containers and sidecars, or the largest amount
- * of an init container if that exceeds the sum. The requests include the overhead.
+ * Returns the limits and requests of a pod, from those of its containers; pod-level resources (`spec.resources`) are ignored. The amount of
+ * each resource is the sum over the containers and sidecars, or the largest amount of an init container if that exceeds the sum. The
+ * requests include the overhead.
  */
 export function podResources({
   containers,

@@ -42,7 +42,7 @@ export function versionErrors(
   ]
 }
 
-/** Validates labels and annotations of a template in the same way as an API server validates those of an object. */
+/** Validates labels and annotations of a template, class or topology in the same way as an API server validates those of an object. */
 export function metadataErrors(path: string, metadata: TemplateObjectMeta | undefined): FieldError[] {
   const errors: FieldError[] = []
   for (const [key, value] of Object.entries(metadata?.labels ?? {})) {
@@ -78,7 +78,7 @@ export const workerTaintErrors = (path: string, taints: readonly MachineTaint[] 
       : [],
   )
 
-/** Returns the error text for a taint key that is deprecated or reserved for Cluster API, the kubelet or the cloud provider. */
+/** Returns the error text for a taint key that is deprecated, or reserved for Cluster API, Kubernetes or the cloud provider. */
 function taintKeyProblem(key: string): string | undefined {
   if (key === NodeUninitializedTaint.key || key === NodeOutdatedRevisionTaint.key) return 'taint key is not allowed'
   if (key.startsWith('node.kubernetes.io/') && key !== 'node.kubernetes.io/out-of-service') {
