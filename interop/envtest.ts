@@ -82,7 +82,7 @@ async function runBoth(): Promise<Outcome> {
   return checks
 }
 
-/** Returns the last 40 lines of the output, without those about started and passed tests, and without log lines. */
+/** Omits lines about started and passed tests, info lines and warnings of logs from the output. Returns the last 40 of the other lines. */
 const output = ({ lines }: Run): string[] => lines.filter((line) => !/^(=== RUN|--- PASS|PASS$|[IW]\d{4} )/.test(line)).slice(-40)
 
 interface Run {

@@ -16,7 +16,7 @@ export interface Program {
   readonly pid: number
   /** File with the program's stdout and stderr. */
   readonly log: string
-  /** Describes how the program has ended, such as `ended with code 0`. `undefined` while the program runs. */
+  /** Describes how the program has ended, such as `ended with code 0`, or why it could not be started. `undefined` while the program runs. */
   readonly ending: string | undefined
   /** Returns the last lines of the log, for failure messages. Default: 20 lines. */
   tail(lines?: number): string
@@ -38,7 +38,7 @@ export interface ProgramOptions {
   readonly disposable?: boolean
 }
 
-/** Number of characters to which `tail` shortens longer lines of a log. */
+/** Number of characters after which `tail` cuts a line of a log. */
 const LineLengthLimit = 400
 
 /** Time limit for a program to end after SIGTERM, in milliseconds. */
@@ -88,7 +88,7 @@ export class Programs implements AsyncDisposable {
     const { env = process.env, cwd, argv0, disposable = false } = options
     const log = join(this.folder, `${name}.log`)
     const output = openSync(log, 'a', 0o600)
-    // A separate session, so that Ctrl-C reaches only this process, which stops the programs in order.
+    // A separate session, so that Ctrl-C ends only this process. The reaper then kills the programs.
     const child = spawn(command, args, {
       stdio: ['ignore', output, output],
       detached: true,

@@ -167,8 +167,8 @@ const idWithoutNode: Case = async (twin) => {
 }
 
 /**
- * A Node is deleted, and the Node of another machine registers with the same name. Core deletes this Node, because the pool does
- * not list its provider ID. Then the Node of the first machine registers again.
+ * A Node is deleted, and the Node of another machine registers with the same name. Core deletes this Node, because the pool refers to it by
+ * its name, but does not list its provider ID. Then the Node of the first machine registers again.
  */
 const nodeReplaced: Case = async (twin) => {
   await createPool(twin, reported([]), pool({ replicas: 1 }))
@@ -435,7 +435,7 @@ const deletedWithNodes =
     )
     await twin.patch(MachinePool, 'p', { spec: { providerIDList: [idOf('a')] } })
     // Both cores read the list from a cache, which must have this change before the infrastructure is gone.
-    await twin.settle('the pool has one Node in its list')
+    await twin.settle('the pool lists one provider ID')
     await sleep(systemClock, seconds(blockedSeconds))
     await twin.patch(stub.machine, 'p', finalizers(null))
     await twin.settle('the pool is deleted', (objects) => !objects.some(isPool))

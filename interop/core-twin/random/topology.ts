@@ -187,8 +187,8 @@ const topologyChanges: readonly RandomChange[] = [
 ]
 
 /**
- * Returns a merge patch that sets the spec of a ClusterClass to `to`. Fields that `randomClass` leaves out at random are null if `to` does not
- * have them. Fields of worker classes need no null, because a merge patch replaces the whole list of worker classes.
+ * Returns the `spec` of a merge patch that changes the spec of a ClusterClass to `to`. Fields that `randomClass` leaves out at random are null
+ * if `to` does not have them. Fields of worker classes need no null, because a merge patch replaces the whole list of worker classes.
  */
 const replacingSpec = (to: ClusterClass['spec']): object => ({
   ...to,
@@ -198,7 +198,10 @@ const replacingSpec = (to: ClusterClass['spec']): object => ({
 const definedFields = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** A case with random changes of a Cluster with a topology, its ClusterClass, templates and Machines. At the end the Cluster is deleted. */
+/**
+ * A case with random changes of a Cluster with a topology, and of its ClusterClass, templates and other objects. At the end the Cluster is being
+ * deleted.
+ */
 export const randomTopology =
   (choose: Choose): Case =>
   async (twin) => {
@@ -213,7 +216,10 @@ export const randomTopology =
 /** Hooks whose responses `hookChange` changes. */
 const changedHooks = ['AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
 
-/** Makes a hook block, fail or, with the response `undefined`, proceed. */
+/**
+ * Makes a hook block, fail or, with the response `undefined`, proceed. Core ignores the retry time of the hook AfterControlPlaneInitialized,
+ * which cannot block.
+ */
 export const hookChange: RandomChange = (choose) => {
   const hook = choose(...changedHooks)
   const response = choose<ScriptedResponse | undefined>(undefined, holdFor(1, `${hook} blocks`), fail(`${hook} fails`))

@@ -235,7 +235,7 @@ describe('a controller', () => {
     expect(text).toMatch(/controller_runtime_reconcile_time_seconds_bucket\{le="0.15",controller="parent"\} [1-9]/)
   })
 
-  test('logs status that the API server rejects, even when the reconcile ignores the error', async () => {
+  test('logs that the API server rejected a status, even when the reconcile ignores the error', async () => {
     const errors: { message: string; err: string; controller: unknown }[] = []
     const logger = (bound: LogFields): Logger => ({
       ...silent,

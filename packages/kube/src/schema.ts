@@ -1,17 +1,18 @@
 /**
- * The structural schema builder. Except for `with` and `s.of`, it offers only keywords that a CustomResourceDefinition may contain. Errors
- * that TypeScript cannot find, such as an invalid pattern or CEL rule, are rejected when the CustomResourceDefinition is created.
+ * The structural schema builder. Except for `with`, `s.of` and the constructor of `Schema`, it offers only keywords that a
+ * CustomResourceDefinition may contain. An API server rejects a CustomResourceDefinition with an error that TypeScript cannot find, such as
+ * an invalid pattern or CEL rule.
  *
- * A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the OpenAPI form into pruning,
- * defaulting and validation.
+ * A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural/structural.ts` compiles the OpenAPI form into
+ * pruning, defaulting and validation.
  *
  * The static type of a schema is read by indexed access on a phantom member, not inferred by a conditional type, which keeps type checking
  * fast and hovers short.
  */
 
 /**
- * A schema in JSON form: the keywords that CustomResourceDefinitions allow (a subset of OpenAPI v3), and a few others whose comments begin
- * with "Only".
+ * A schema in JSON form: keywords that CustomResourceDefinitions allow (from OpenAPI v3, and extensions), and a few others whose comments
+ * begin with "Only".
  */
 export interface JSONSchema {
   type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
@@ -99,7 +100,10 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return new Schema({ ...this.json, default: value }, true) as Schema<T, Optional>
   }
 
-  /** Allows the value `null`. Otherwise the server drops nulls, or replaces them by the default of the field. */
+  /**
+   * Allows the value `null`. Otherwise the server removes a null field, or replaces its null by the default, and rejects a null list item
+   * if the items have a type.
+   */
   nullable(): Schema<T | null, Optional> {
     return this.with({ nullable: true }) as Schema<T | null, Optional>
   }
@@ -125,7 +129,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return this.with({ 'x-kubernetes-list-type': 'set' })
   }
 
-  /** Makes the list or map atomic: one field manager owns it as a whole. */
+  /** Makes the list, map or object atomic: a field manager owns it only as a whole. */
   atomic(): Schema<T, Optional> {
     return this.with(this.json.type === 'array' ? { 'x-kubernetes-list-type': 'atomic' } : { 'x-kubernetes-map-type': 'atomic' })
   }
@@ -198,9 +202,9 @@ export const s = {
   /** An object without declared fields: all its fields are preserved. */
   unknownObject: (): Schema<{ [field: string]: unknown }, false> =>
     new Schema({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }),
-  /** Any JSON value. */
+  /** Any JSON value. The server removes a field with the value null, unless the schema is `nullable`. */
   any: (): Schema<unknown, false> => new Schema({ 'x-kubernetes-preserve-unknown-fields': true }),
-  /** Wraps a schema in JSON form, for recursive types: their static type cannot be inferred. */
+  /** Wraps a schema in JSON form. The caller states its static type, such as a recursive type, which cannot be inferred. */
   of: <T>(json: JSONSchema): Schema<T, false> => new Schema(json),
 
   /** `status.conditions` as in metav1.Condition, merged by type. */

@@ -38,9 +38,9 @@ export interface ManagementEnvOptions {
   readonly providerHooks?: readonly Hook[]
   /** Transport for calls of extensions, such as `inProcess(extensionServer(mine))` or `tapeTransport(tape)`. Default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Called after each call of an extension, including discovery; not for calls of `runtime`. */
+  /** Called after each call of an extension that was not aborted, including discovery; not for calls of `runtime`. */
   readonly onCall?: CallObserver
-  /** Returns whether the story contains a line. Default: all lines. */
+  /** Returns whether the story contains a line about a change or a hook call. Default: it contains all of them. */
   readonly shows?: (line: Line) => boolean
   readonly clock?: VirtualClock
   /** Stores of an earlier management cluster, to continue with its objects. */
@@ -277,13 +277,13 @@ async function onRealServer(
  */
 function withStableNames(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
   const stableNames = new Map<string, string>()
-  const countByName = new Map<string, number>()
+  const countByBase = new Map<string, number>()
   const stabilize = (text: string): string =>
     text.replace(/([a-z][a-z-]*?)((?:-[bcdfghjklmnpqrstvwxz2456789]{5})+)\b/g, (name, base: string) => {
       const stableName = stableNames.get(name)
       if (stableName) return stableName
-      const number = (countByName.get(base) ?? 0) + 1
-      countByName.set(base, number)
+      const number = (countByBase.get(base) ?? 0) + 1
+      countByBase.set(base, number)
       stableNames.set(name, `${base}-${number}`)
       return `${base}-${number}`
     })

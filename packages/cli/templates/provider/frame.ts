@@ -67,7 +67,7 @@ export interface Reconciler<T extends ProviderObject, Owner extends KubeObject> 
   skip?(object: T): boolean
   /**
    * Creates or updates the infrastructure, and writes the result to spec and status of the object. If a precondition is missing, returns
-   * its description, such as `bootstrap data of the Machine`; the next change of owner or Cluster then leads to another call.
+   * its description, such as `bootstrap data of the Machine`; the next watched change of the owner or the Cluster then leads to another call.
    */
   provision(object: T, related: Related<Owner>, io: ReconcileContext): Promise<string | undefined>
   /** Deletes the infrastructure of the object. */

@@ -17,18 +17,21 @@ export interface Mirrored<Source extends 'Ready' | 'Available'> {
    */
   readonly milestone: ContractField<boolean>
   /**
-   * Whether the milestone was ever reached, as recorded in the status of the Cluster or Machine. This determines the status of the condition
-   * until the provider's object reports the source condition. The provider's field may have changed since.
+   * Whether the milestone was ever reached, as recorded in the status of the Cluster or Machine. Determines the status of the condition while
+   * the provider's object exists without the source condition. The provider's field may have changed since it was recorded.
    */
   readonly reached: boolean
   /** Message of the reason ObjectDeleted for a missing object; if `undefined`, the reason is ObjectDoesNotExist. */
   readonly deleted: string | undefined
 }
 
-/** Reasons of every condition that mirrors another one. Such a condition may have further reasons. */
+/** Reasons that the type of the computed condition must have. It may have further reasons. */
 type Reason<Source extends string> = Source | `Not${Source}` | 'ObjectDoesNotExist' | 'ObjectDeleted' | 'InternalError'
 
-/** Returns the condition that mirrors a condition of a provider's object. If a field breaks the contract, the message names this field. Pure. */
+/**
+ * Returns the condition that mirrors a condition of a provider's object. If `observed.invalid` records how the object breaks the contract, this
+ * is the message of the condition. Pure.
+ */
 export function mirroredCondition<Source extends 'Ready' | 'Available'>(
   observed: Observed,
   { kind, as, source, milestone, reached, deleted }: Mirrored<Source>,

@@ -245,7 +245,7 @@ class Parser {
     return { type: 'pipe', pos, variables: declared, assigns, commands }
   }
 
-  /** Parses `$x :=`, `$x =`, and for range `$i, $x :=`, at the start of a pipeline. */
+  /** Parses `$x :=` or `$x =` at the start of a pipeline; for range, also `$i, $x :=` or `$i, $x =`. */
   #declarations(context: string): { declared: string[]; assigns: boolean } {
     const start = this.#index
     const declared: string[] = []
@@ -375,7 +375,7 @@ function tokenText({ kind, text }: Token): string {
   return text.length > 10 ? `${quote(text.slice(0, 10))}...` : quote(text)
 }
 
-/** Parses an int (bigint) or a float64 (number); returns `undefined` when the text is neither. */
+/** Parses an int (bigint) or a decimal float64 (number); returns `undefined` for any other text. */
 function numberValue(source: string): Value {
   const text = source.replaceAll('_', '')
   const negative = text.startsWith('-')
@@ -399,7 +399,10 @@ function charValue(source: string): Value {
   return char !== undefined && Array.from(char).length === 1 ? BigInt(char.codePointAt(0)!) : undefined
 }
 
-/** Parses a Go string literal in double quotes; returns `undefined` for an invalid escape. */
+/**
+ * Parses a Go string literal in double quotes; returns `undefined` for an invalid escape. Unlike Go, accepts octal escapes above `\377` and the
+ * escapes of surrogates.
+ */
 function unquote(source: string): string | undefined {
   const bytes: number[] = []
   const pattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|([abfnrtv\\"]))|[^\\]/gsu

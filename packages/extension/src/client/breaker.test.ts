@@ -18,14 +18,14 @@ function aBreaker() {
 }
 
 describe('an unresponsive server', () => {
-  const refused = 'not called, because the last 3 calls failed: connection refused'
+  const notCalled = 'not called, because the last 3 calls failed: connection refused'
 
   it('is not called after some consecutive failures', async () => {
     const { breaker, call } = aBreaker()
     for (let i = 0; i < 3; i++) expect(await call(down)).toBe('connection refused')
     expect(breaker.state).toBe('open')
     expect(breaker.retryAfter).toBe(1000)
-    expect(await call(up)).toBe(refused)
+    expect(await call(up)).toBe(notCalled)
   })
 
   it('is called after the delay, also when the clock is set back', async () => {
@@ -37,7 +37,7 @@ describe('an unresponsive server', () => {
     expect(await call(up)).toBe('fine')
   })
 
-  it('is called once after the delay, and a success closes the breaker', async () => {
+  it('gets a single trial call after the delay, whose success closes the breaker', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     wait(seconds(1))
@@ -45,14 +45,14 @@ describe('an unresponsive server', () => {
     const gate = Promise.withResolvers<string>()
     const trying = call(() => gate.promise)
     await Promise.resolve()
-    expect(await call(up)).toBe(refused)
+    expect(await call(up)).toBe(notCalled)
     gate.resolve('fine')
     expect(await trying).toBe('fine')
     expect(breaker.state).toBe('closed')
     expect(await call(up)).toBe('fine')
   })
 
-  it('is called once after the delay, also when a call that ignores the breaker is aborted meanwhile', async () => {
+  it('gets a single trial call after the delay, also when a call that ignores the breaker is aborted meanwhile', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     wait(seconds(1))
@@ -61,7 +61,7 @@ describe('an unresponsive server', () => {
     const signal = AbortSignal.abort(new Error('stopped'))
     const other = breaker.run(() => Promise.reject(signal.reason), outage, { maxWait, signal, callWhenOpen: true })
     await expect(other).rejects.toThrow('stopped')
-    expect(await call(up)).toBe(refused)
+    expect(await call(up)).toBe(notCalled)
     gate.resolve('fine')
     expect(await trying).toBe('fine')
   })
@@ -144,9 +144,9 @@ test('an aborted call neither counts as a failure nor resets the count', async (
 test('a call that would wait for calls in progress fails at once if its signal has aborted', async () => {
   const { breaker, call } = aBreaker()
   const gate = Promise.withResolvers<string>()
-  const open = [call(() => gate.promise), call(() => gate.promise)]
+  const inProgress = [call(() => gate.promise), call(() => gate.promise)]
   const signal = AbortSignal.abort(new Error('stopped'))
   await expect(breaker.run(up, outage, { maxWait, signal })).rejects.toThrow('stopped')
   gate.resolve('fine')
-  expect(await Promise.all([...open, call(up)])).toEqual(['fine', 'fine', 'fine'])
+  expect(await Promise.all([...inProgress, call(up)])).toEqual(['fine', 'fine', 'fine'])
 })

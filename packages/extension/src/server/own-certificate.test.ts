@@ -140,7 +140,7 @@ describe('a generated certificate', () => {
     own.close()
   })
 
-  it('is still valid and trusted if publishing a CA bundle or serving a new certificate fails, because both are retried in order', async () => {
+  it('stays valid and trusted when every second call that publishes a CA bundle or serves a certificate fails', async () => {
     const failures = new Set<number>()
     let calls = 0
     const failSometimes = () => {
@@ -164,7 +164,7 @@ describe('a generated certificate', () => {
     own.close()
   })
 
-  it('fails the start if its CA bundle cannot be published, and leaves no timer', async () => {
+  it('makes the start fail if its CA bundle cannot be published, and leaves no timer', async () => {
     await expect(keep({ trust: () => Promise.reject(new Error('cannot publish')) })).rejects.toThrow('cannot publish')
     expect(clock.nextDue).toBeUndefined()
   })

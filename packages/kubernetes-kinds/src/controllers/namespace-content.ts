@@ -39,7 +39,7 @@ export const runRootCA = (options: Options, certificate: string): (() => void) =
 
 /**
  * Runs `ensure` for each namespace that is not being deleted, and again when the namespace or its object with this resource and name
- * changes. Returns a function that stops this.
+ * changes. Returns a function that stops the subscriptions and the queue.
  */
 function inEveryNamespace(
   { store, clock, log }: Options,
@@ -68,7 +68,8 @@ function inEveryNamespace(
     try {
       await ensure(namespace)
     } catch (err) {
-      // Another client wrote first, and that change triggers another run; or the namespace is being deleted.
+      // Another client wrote first, and that change triggers another run; or the namespace is being deleted; or admission denied the write,
+      // which is then not retried.
       if (!isReason(err, 'AlreadyExists', 'Conflict', 'NotFound', 'Forbidden')) throw err
     }
   }

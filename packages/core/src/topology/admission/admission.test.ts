@@ -387,7 +387,7 @@ describe('a change of version', () => {
   })
 })
 
-test('warns at every update while an annotation disables the checks of versions', async () => {
+test('warns even at an update without a change while an annotation disables the checks of versions', async () => {
   const annotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check'
   const cluster = aCluster({}, { annotations: { [annotation]: '' } })
   const warning = `warning: Skipping version validation for Cluster because annotation "${annotation}" is set.`

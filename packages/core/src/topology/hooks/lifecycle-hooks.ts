@@ -88,8 +88,8 @@ interface ClusterState {
 /**
  * Calls hooks and caches a blocking response until its retry time: until then, reconciles get the same response without a call. Upstream:
  * internal/hooks and the cache of core/reconcilers/topology/cluster, v1.14. Differences: a response is valid for one Cluster (by uid) and
- * one request, so that another version, or a recreated Cluster of the same name, leads to a new call at once. A user's retry request, and
- * a change or removal of the extension, also lead to a new call.
+ * one request, so that another version, or a recreated Cluster of the same name, leads to a new call before the retry time. A user's retry
+ * request, and a change or removal of the extension, also lead to a new call.
  */
 export class LifecycleHooks {
   readonly #runtime: RuntimeClient | undefined
@@ -257,8 +257,9 @@ export class LifecycleHooks {
   }
 
   /**
-   * Returns the steps of an upgrade that the extension plans. Needs a runtime client. The response is cached for ten minutes. Upstream:
-   * exp/topology/desiredstate, GetUpgradePlanFromExtension, v1.14.
+   * Returns the steps of an upgrade that the extension plans. Needs a runtime client. The plan is cached for ten minutes, unless the
+   * failure policy ignored a failed call, or the extension changed during the call. Upstream: exp/topology/desiredstate,
+   * GetUpgradePlanFromExtension, v1.14.
    */
   async upgradePlan(
     cluster: Cluster,
@@ -349,7 +350,7 @@ export class LifecycleHooks {
 }
 
 /**
- * Returns when the hook may be called again. A changed request is sent at once. When each call leads to another change, as with an
+ * Returns when the hook may be called again. The first changed request is sent at once. When each call leads to another change, as with an
  * extension that writes the Cluster, the delays grow.
  */
 function expiryFor({ calledAt, expires, changes, ...response }: CachedResponse, requestKey: string): number {

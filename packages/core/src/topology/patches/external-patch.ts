@@ -14,8 +14,8 @@ import type { PatchExtensions } from './patches.ts'
 type ResponseItem = NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number]
 
 /**
- * Calls the extension of a patch, and applies its response to the documents of the items. Returns a sentence for each template with ignored
- * parts of the response.
+ * Calls the extension of a patch, and applies its response to the documents of the items. Returns a sentence for each item of the response
+ * that has ignored parts.
  */
 export async function applyExternalPatch(
   cluster: Cluster,
@@ -93,9 +93,9 @@ function itemOf(item: PatchItem, variables: PatchVariables) {
 }
 
 /**
- * Applies one item of the response to the document of the request item with the same uid. Returns one sentence about the ignored parts of
- * the patch, or an empty list.
- * @throws Error with upstream's text when no item has this uid, or the patch does not apply
+ * Applies one item of the response to the document of the request item with the same uid. Returns a list with one sentence about the ignored
+ * parts of the patch; an empty list if there are none.
+ * @throws Error when no item has this uid, or the patch is invalid or does not apply; usually with upstream's text
  */
 export function applyResponseItem(
   items: readonly Pick<PatchItem, 'uid' | 'holder' | 'document'>[],

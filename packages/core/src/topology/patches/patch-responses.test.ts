@@ -26,7 +26,7 @@ test('five changed responses to the same request are accepted in ten minutes, a 
   const { record, accepts } = someResponses()
   expect([0, 1, 2, 3, 4, 5, 6, 7].map((n) => accepts(seconds(n), n))).toEqual([true, true, true, true, true, true, false, false])
   expect(() => record(seconds(8), 8)).toThrow(
-    'the extension responded to the same request with other patches more than 5 times in 10 minutes; nothing is changed until two responses in sequence are equal',
+    'the extension responded to the same request with other patches more than 5 times in 10 minutes; the topology is not changed until two responses in sequence are equal, or the request changes',
   )
 })
 

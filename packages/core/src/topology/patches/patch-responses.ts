@@ -52,7 +52,7 @@ export class PatchResponses {
     last.isUnstable ||= last.changes.length > MaxChanges
     if (last.isUnstable)
       throw new Error(
-        `the extension responded to the same request with other patches more than ${MaxChanges} times in 10 minutes; nothing is changed until two responses in sequence are equal`,
+        `the extension responded to the same request with other patches more than ${MaxChanges} times in 10 minutes; the topology is not changed until two responses in sequence are equal, or the request changes`,
       )
   }
 }

@@ -83,7 +83,7 @@ export async function reconcileLocalMachine(
   return mergeOutcomes([result.outcome, postponed])
 }
 
-/** Adds the Ready condition, which summarizes the other conditions. */
+/** Adds the Ready condition, which summarizes the other conditions. Without other conditions, there is none. */
 function withReady(conditions: readonly NewCondition[]): readonly NewCondition[] {
   if (conditions.length === 0) return []
   const ready = summary(conditions, Conditions.Ready, {
@@ -95,7 +95,10 @@ function withReady(conditions: readonly NewCondition[]): readonly NewCondition[]
   return [ready, ...conditions]
 }
 
-/** Deletes the machine with its Node. The workload API server stops with the last control plane machine of the cluster. */
+/**
+ * Deletes the machine, and its Node unless core deletes the Node. The workload API server stops with the last control plane machine of the
+ * cluster.
+ */
 async function remove(object: LocalMachine, io: ReconcileContext, workloads: Workloads): Promise<PhaseReport> {
   const now = io.clock.now()
   const simulated = object.spec?.simulated
