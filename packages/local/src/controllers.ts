@@ -14,7 +14,14 @@ import { LocalCluster } from './kinds/local-cluster.ts'
 import { LocalControlPlane, LocalControlPlaneConditions } from './kinds/local-control-plane.ts'
 import { LocalMachine } from './kinds/local-machine.ts'
 import { LocalMachinePool } from './kinds/local-machine-pool.ts'
-import { byCluster, relevantClusterChange, relevantMachineChange, relevantMachinePoolChange, ofCluster } from './owner.ts'
+import {
+  byCluster,
+  relevantClusterChange,
+  relevantMachineChange,
+  relevantMachinePoolChange,
+  ofCluster,
+  ofSameCluster,
+} from './owner.ts'
 import type { Workloads } from './workload/workloads.ts'
 
 export interface LocalControllersOptions {
@@ -39,7 +46,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       watches: [
         watches(Cluster, ofCluster(localClustersByCluster), relevantClusterChange),
         // The deletion of a LocalCluster waits for its last LocalMachine.
-        watches(LocalMachine, sameCluster(localClustersByCluster), isGone),
+        watches(LocalMachine, ofSameCluster(localClustersByCluster), isGone),
       ],
       reconcile: (key, io) => reconcileLocalCluster(key, io, { workloads, endpoint }),
     }),
@@ -93,7 +100,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         ),
         watches(LocalMachine, poolOf),
         // Events of LocalMachines cover neither the deletion of a Machine nor a Machine without a LocalMachine.
-        watches(Machine, sameCluster(localPoolsByCluster), ({ previous, object }) => isPooled(object ?? previous)),
+        watches(Machine, ofSameCluster(localPoolsByCluster), ({ previous, object }) => isPooled(object ?? previous)),
       ],
       reconcile: reconcileLocalMachinePool,
     }),
@@ -105,10 +112,10 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       watches: [
         watches(Cluster, ofCluster(localControlPlanesByCluster), relevantClusterChange),
         // The deletion of a LocalControlPlane waits for the last worker Machine.
-        watches(Machine, sameCluster(localControlPlanesByCluster), isGone),
+        watches(Machine, ofSameCluster(localControlPlanesByCluster), isGone),
         // Users may provide and replace certificates in Secrets with any owner, and without the label that the manager's event filter
         // requires. The filter therefore applies only to the control planes.
-        { ...watches(Secret, sameCluster(localControlPlanesByCluster), isClusterSecretEvent), filter: 'keys' },
+        { ...watches(Secret, ofSameCluster(localControlPlanesByCluster), isClusterSecretEvent), filter: 'keys' },
         // Events of these kinds trigger no reconcile: reconciles read bootstrap configs, and the API versions of kinds, from the cache.
         watches(LocalBootstrapConfig, () => []),
         watches(CustomResourceDefinition, () => []),
@@ -162,19 +169,8 @@ const isClusterSecretEvent = ({
 
 const isGone = ({ object }: { object: KubeObject | undefined }): boolean => object === undefined
 
-/** Maps an object to the objects of an index that belong to the same cluster. */
-const sameCluster =
-  <T extends KubeObject>(index: ReturnType<typeof byCluster<T>>) =>
-  (object: KubeObject, cache: Parameters<ReturnType<typeof ofCluster>>[1]) =>
-    byCluster(index.kind)
-      .values(object as T)
-      .flatMap((cluster) => cache.byIndex(index, cluster).map(keyOf))
-
 /** Enqueues the objects of an index that belong to a cluster, when the workload API server of the cluster has started. */
-const workloadStarted = <T extends KubeObject>(
-  workloads: Pick<Workloads, 'onStarted'>,
-  index: ReturnType<typeof byCluster<T>>,
-): Source => ({
+const workloadStarted = <T extends KubeObject>(workloads: Pick<Workloads, 'onStarted'>, index: Index<T>): Source => ({
   start(enqueue, { cache, signal }) {
     const stop = workloads.onStarted(({ namespace, name }) => {
       for (const object of cache.byIndex(index, `${namespace}/${name}`)) enqueue(keyOf(object))

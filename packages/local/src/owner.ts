@@ -56,17 +56,26 @@ const sibling = ({ metadata }: KubeObject, name: string) => ({
 export const byCluster = <T extends KubeObject>(kind: Kind<T>): Index<T> => ({
   name: `${kind.plural} by cluster`,
   kind,
-  values: ({ metadata }) => {
-    const name = metadata.labels?.[ClusterNameLabel]
-    return name === undefined ? [] : [`${metadata.namespace}/${name}`]
-  },
+  values: clusterOf,
 })
+
+/** Returns the Cluster that the label of an object names, as `namespace/name`; an empty list without the label. */
+function clusterOf({ metadata }: KubeObject): readonly string[] {
+  const name = metadata.labels?.[ClusterNameLabel]
+  return name === undefined ? [] : [`${metadata.namespace}/${name}`]
+}
 
 /** Maps a Cluster to all its objects in the index. */
 export const ofCluster =
   <T extends KubeObject>(index: Index<T>): MapFunction<Cluster> =>
   (cluster, cache) =>
     cache.byIndex(index, `${cluster.metadata.namespace}/${cluster.metadata.name}`).map(keyOf)
+
+/** Maps an object to the objects in the index that belong to the same Cluster. */
+export const ofSameCluster =
+  <T extends KubeObject>(index: Index<T>): MapFunction<KubeObject> =>
+  (object, cache) =>
+    clusterOf(object).flatMap((cluster) => cache.byIndex(index, cluster).map(keyOf))
 
 /** Accepts changes of the Cluster fields that this provider uses. */
 export const relevantClusterChange = whenChanged(({ metadata, spec, status }: Cluster) => [

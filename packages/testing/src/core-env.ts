@@ -57,8 +57,8 @@ export interface CoreEnv extends TestEnv {
    */
   provisionCluster(spec?: Partial<Cluster['spec']>): Promise<void>
   /**
-   * Creates a Machine with its bootstrap config, which reports its data Secret, its infrastructure machine, which reports that it is
-   * provisioned, and its Node. Advances the clock by 30 seconds.
+   * Creates a Machine, its bootstrap config, its infrastructure machine and its Node. The bootstrap config reports its data Secret; the
+   * infrastructure machine reports that it is provisioned. Advances the clock by 30 seconds.
    */
   provisionMachine(name: string, options?: { labels?: { [key: string]: string }; spec?: Partial<Machine['spec']> }): Promise<void>
 }

@@ -1,6 +1,7 @@
 /**
- * Warns about handlers of deprecated hook versions, and about overrides for handlers that the extension does not have. The Runtime SDK
- * proposal describes the warnings about deprecated versions; upstream has not implemented them.
+ * Warns about handlers of deprecated hook versions, which the Runtime SDK proposal describes and upstream has not implemented. Also warns if
+ * the annotation `runtime.capstan.dev/handler-overrides`, which overrides timeouts and failure policies, names a handler that the extension
+ * does not have.
  */
 import type { Catalog } from '@capstan/api'
 import { ExtensionConfig, preflight, registeredHandlers, releasedCatalog } from '@capstan/api'

@@ -11,8 +11,8 @@ export interface HookTransport {
   /**
    * Posts a JSON body. Redirects are returned as responses.
    *
-   * @throws Error if there is no response: NoAnswer with Go's error text, if Go has such an error; the signal's reason, if the signal is
-   *   aborted first
+   * @throws the signal's reason if the signal is aborted before the response; if the connection fails, a `NoAnswer` with the error text of
+   *   Go's HTTP client, which upstream uses, or Node's error if Go has no such error
    */
   post(
     target: Target,
