@@ -24,7 +24,7 @@ export interface InformersOptions {
   readonly namespace?: string
 }
 
-/** Time limit of a catch-up (see `waitUntilCurrent`), after which its calls reject, so that their callers try again. */
+/** Time limit of a catch-up. After it, the calls of `waitUntilCurrent` that wait for the catch-up reject, so that their callers try again. */
 const CatchUpLimit = minutes(1)
 
 export class Informers implements Cache {

@@ -133,7 +133,7 @@ function aboutMachine(previous: Machine | undefined, object: Machine | undefined
   if (!object) return [line('MachineDeleted', 'deleted')]
   const phase = object.status?.phase
   if (phase === undefined || phase === previous?.status?.phase) return []
-  // Core sets spec.version of a MachinePool Machine only once the Machine has a Node.
+  // The MachinePool controller copies the kubelet's version to spec.version of its Machines. A Machine can be Running before this write.
   const version = object.spec.version ?? object.status?.nodeInfo?.kubeletVersion ?? 'unknown'
   const details = phase === 'Running' ? ` (Node ${object.status?.nodeRef?.name}, Kubernetes ${version})` : ''
   return [line(`Machine${phase}`, `${phase}${details}`)]

@@ -34,8 +34,9 @@ export async function liveMachines(machineSet: MachineSet, { client, signal }: M
 }
 
 /**
- * Returns the selector of the Machines of a set or deployment, and of the provider objects of these Machines.
- * @throws TerminalError when the selector has more than label equalities. Upstream: metav1.LabelSelectorAsMap
+ * Returns `spec.selector` of a set or deployment, which must consist of label equalities. It selects the Machines, and their bootstrap
+ * configs and infrastructure machines, which have the same labels.
+ * @throws TerminalError when the selector has other requirements. Upstream: metav1.LabelSelectorAsMap
  */
 export function plainSelector({ kind, metadata, spec }: MachineSet | MachineDeployment): Selector {
   const fail = (problem: string): never => {

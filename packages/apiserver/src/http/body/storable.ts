@@ -9,7 +9,8 @@ export const maxDepth = 1000
  * @throws StatusError for a value that cannot be stored
  */
 export function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
-  // When an object is copied, the key `__proto__` would set the prototype of the copy. No API has such a field.
+  // Code that copies an object with `copy[key] = value` would set the prototype of the copy. The copy functions of `kube` avoid this, and no
+  // API has such a field.
   if (mayBeProto.test(text) && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
     throw badRequest('the key "__proto__" is not allowed in any object')
   // JSON would write infinite numbers and NaN as null.
