@@ -466,6 +466,7 @@ test('documentation must mention the variables that users must set', () => {
     'data.values[1]: No documentation mentions variable FOO_HOST, which has no default',
   ])
   expect(messagesOf('FOO_TOKENS', '${FOO_TOKEN}')).toHaveLength(1)
+  expect(messagesOf('', '${ FOO }', '${ BAR}', '${BAZ }')).toHaveLength(3)
   expect(messagesOf('', '${FOO:=a}', '${FOO:-a}', '${FOO=a}', '$${FOO}', '${CLUSTER_NAME}')).toEqual([])
   expect(messagesOf(undefined, '${FOO_TOKEN}')).toEqual([])
 })

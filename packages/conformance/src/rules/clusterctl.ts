@@ -101,12 +101,12 @@ interface Variable {
   readonly manifest: Manifest
 }
 
-/** Returns the uses of variables that users must set: `${NAME}`, but not `${NAME:=default}`, `$${NAME}` or a variable that clusterctl sets. */
+/** Returns the uses of variables that users must set: `${NAME}` or `${ NAME }`, but not `${NAME:=default}`, `$${NAME}` or a variable that clusterctl sets. */
 function requiredVariables(manifest: Manifest): Variable[] {
   const variables: Variable[] = []
   const visit = (value: unknown, path: string): void => {
     if (typeof value === 'string') {
-      for (const [, name = ''] of value.matchAll(/(?<!\$)\$\{(\w+)\}/g)) {
+      for (const [, name = ''] of value.matchAll(/(?<!\$)\$\{\s*(\w+)\s*\}/g)) {
         if (!commonVariables.has(name)) variables.push({ name, path, manifest })
       }
     } else if (Array.isArray(value)) value.forEach((item, index) => visit(item, `${path}[${index}]`))
