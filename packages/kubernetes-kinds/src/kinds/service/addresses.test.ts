@@ -29,9 +29,12 @@ describe('ranges', () => {
     ['10.0.0.0/24', '10.0.0.1'],
     ['10.96.3.7/16', '10.96.0.1'],
   ])('the first address for Services in %s is %s', (text, first) => expect(firstAddress(parseRange(text))).toBe(first))
-  test.each(['10.0.0.0', '10.0.0.0/33', 'fd00::/108', '10.0.0.0/x', ''])('%j is not a range of IPv4 addresses', (text) => {
-    expect(() => parseRange(text)).toThrow('is not a range of IPv4 addresses')
-  })
+  test.each(['10.0.0.0', '10.0.0.0/33', '10.0.0.0/24/8', 'fd00::/108', '10.0.0.0/x', ''])(
+    '%j is not a range of IPv4 addresses',
+    (text) => {
+      expect(() => parseRange(text)).toThrow('is not a range of IPv4 addresses')
+    },
+  )
   test.each([
     ['30000-32767', 30000, 32767],
     ['30000+10', 30000, 30010],

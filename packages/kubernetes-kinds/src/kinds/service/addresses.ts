@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { appendAll, type FieldError, invalid, invalidObject, type Random, StatusError, type UnknownObject } from '@capstan/kube'
 import type { PendingWrites, Store } from '@capstan/apiserver/kinds'
+import { parseBlock } from '../addresses.ts'
 import type { Service, ServiceSpec } from '../schemas/types.ts'
 import { clusterIPErrors, familyOf, isHeadless, needsHealthCheck } from './validate.ts'
 
@@ -16,15 +17,15 @@ export interface AddressRange {
 
 /** Parses a range. @throws Error when the text is not a range of IPv4 addresses, or its prefix length is not between 8 and 30 */
 export function parseRange(text: string): AddressRange {
-  const [ip = '', bits = ''] = text.split('/')
-  const length = Number(bits)
-  if (isIP(ip) !== 4 || !/^\d{1,2}$/.test(bits) || length > 30 || length < 8) {
+  const block = parseBlock(text)
+  if (block?.family !== 'ipv4' || block.bits < 8 || block.bits > 30) {
     throw new Error(
       `${JSON.stringify(text)} is not a range of IPv4 addresses for Services, with a prefix length from 8 to 30, such as 10.0.0.0/24`,
     )
   }
-  const size = 2 ** (32 - length)
-  return { text, base: toNumber(ip) - (toNumber(ip) % size), size }
+  const address = toNumber(block.address)
+  const size = 2 ** (32 - block.bits)
+  return { text, base: address - (address % size), size }
 }
 
 /** Returns the address of the Service `kubernetes` in `default`: the first address after the network address. */
