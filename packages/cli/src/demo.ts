@@ -26,8 +26,8 @@ export interface DemoChanges {
   /** Whether maxSurge is 0, so that no Machine is created before another one is deleted or updated in place. */
   readonly noSurge: { readonly workers: boolean; readonly controlPlane: boolean }
   /**
-   * Handlers of ValidateTopology that core does not call, because no patch names them. `patches` has one patch for each handler of
-   * GeneratePatches, and a patch names at most one handler of ValidateTopology.
+   * Handlers that core does not call, because the ClusterClass does not name them. `patches` has one patch for each handler of
+   * GeneratePatches, and a patch names at most one handler each of ValidateTopology and DiscoverVariables. `upgrade` names one handler.
    */
   readonly uncalled: readonly string[]
 }

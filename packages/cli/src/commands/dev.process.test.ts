@@ -185,7 +185,7 @@ test(
     const validation = extension({ hook: 'ValidateTopology', answer: "({ kind: 'fail', message: `refused: ${settings.why}` })" })
     save(validation)
     const command = dev('--output', 'json')
-    await command.line(/ExtensionNotRegistered.*ValidateTopology handlers are not called: gate\.from-manifest\. /)
+    await command.line(/ExtensionNotRegistered.*Handlers are not called: gate\.from-manifest\. /)
     const generation = "on(GeneratePatches, { name: 'patch' }, () => proceedWith({ items: [] }))"
     save(
       validation

@@ -58,7 +58,7 @@ export class Announcer {
     if (demo && changes.uncalled.length > 0) {
       const names = changes.uncalled.join(', ')
       failed(
-        `ValidateTopology handlers are not called: ${names}. A patch of a ClusterClass needs a handler of GeneratePatches, too: add one.`,
+        `Handlers are not called: ${names}. A ClusterClass names one handler of GenerateUpgradePlan, and each patch of it one handler of GeneratePatches and at most one each of ValidateTopology and DiscoverVariables.`,
       )
     }
     if (demo && !this.#ready) await bringUpDemo(client, signal, changes)

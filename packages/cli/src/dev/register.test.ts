@@ -68,11 +68,13 @@ test('lifecycle hooks require no change of the ClusterClass', () => {
   expect(changes('wait BeforeClusterCreate', 'keep BeforeClusterDelete')).toEqual(noChanges)
 })
 
-test('a DiscoverVariables handler without a GeneratePatches handler adds no patch', () =>
-  expect(changes('vars DiscoverVariables')).toEqual(noChanges))
+test('handlers of ValidateTopology and DiscoverVariables without a GeneratePatches handler are listed as not called', () => {
+  const uncalled = ['check.quota', 'vars.quota']
+  expect(changes('check ValidateTopology', 'vars DiscoverVariables')).toEqual({ ...noChanges, uncalled })
+})
 
-test('a ValidateTopology handler without a GeneratePatches handler is listed as not called', () => {
-  expect(changes('check ValidateTopology')).toEqual({ ...noChanges, uncalled: ['check.quota'] })
+test('a second handler of GenerateUpgradePlan is listed as not called', () => {
+  expect(changes('plan GenerateUpgradePlan', 'other GenerateUpgradePlan').uncalled).toEqual(['other.quota'])
 })
 
 test('adds patches that refer to all topology mutation handlers, and an upgrade field that refers to the GenerateUpgradePlan handler', () => {

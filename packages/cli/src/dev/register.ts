@@ -76,12 +76,11 @@ export async function repeatHooks(client: Client, annotationValue: string, signa
 }
 
 /**
- * Returns the changes to the demo objects that are needed for core to call the handlers of the ExtensionConfig `extension`. The ClusterClass
- * must name handlers of topology mutation and upgrade plan hooks. Each of its patches names one handler of GeneratePatches, and can name one
- * of ValidateTopology and one of DiscoverVariables. `uncalled` contains the handlers of ValidateTopology for which no patch remains. Not
- * reported are handlers of DiscoverVariables for which no patch remains, and all handlers of GenerateUpgradePlan but the first, which are
- * not called either. For CanUpdateMachineSet and CanUpdateMachine, maxSurge is 0: with the default of 1, a new Machine would replace the only
- * Machine of each MachineSet and of the control plane, and none would be updated in place.
+ * Returns the changes to the demo objects that are needed for core to call the handlers of the ExtensionConfig `extension`. The
+ * ClusterClass must name handlers of topology mutation and upgrade plan hooks. Each of its patches names one handler of GeneratePatches,
+ * and can name one of ValidateTopology and one of DiscoverVariables; the ClusterClass names one handler of GenerateUpgradePlan. `uncalled`
+ * contains the handlers of these hooks that remain. For CanUpdateMachineSet and CanUpdateMachine, maxSurge is 0: with the default of 1, a
+ * new Machine would replace the only Machine of each MachineSet and of the control plane, and none would be updated in place.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
   const named = (hook: string) => handlers.filter((handler) => handler.hook === hook).map(({ name }) => `${name}.${extension}`)
@@ -94,11 +93,11 @@ export function demoChangesFor(extension: string, handlers: readonly AnnouncedHa
       ...(variables[index] ? { discoverVariablesExtension: variables[index] } : {}),
     },
   }))
-  const [plan] = named('GenerateUpgradePlan')
+  const [plan, ...otherPlans] = named('GenerateUpgradePlan')
   return {
     patches,
     ...(plan === undefined ? {} : { upgrade: { external: { generateUpgradePlanExtension: plan } } }),
     noSurge: { workers: named('CanUpdateMachineSet').length > 0, controlPlane: named('CanUpdateMachine').length > 0 },
-    uncalled: validate.slice(generate.length),
+    uncalled: [...validate.slice(generate.length), ...variables.slice(generate.length), ...otherPlans],
   }
 }
