@@ -10,7 +10,6 @@ export type { Caller, User } from './auth/user.ts'
 export type { ControllerOptions } from './controllers/options.ts'
 export { setCondition } from './controllers/set-condition.ts'
 export { WorkQueue } from './controllers/work-queue.ts'
-export { age, humanDuration } from './http/table/human-duration.ts'
 export {
   type ResourceInfo,
   type GoType,

@@ -1,31 +1,59 @@
-/** Durations in Go's format: `1h30m`, `1.5s`, `100ms`. Values are milliseconds. */
+/** Durations in Go's format: `1h30m`, `1.5s`, `100ms`. Upstream: time.ParseDuration and Duration.String. */
 
-/** Parses a duration. @throws Error with Go's text when the text is not a duration */
-export function parseDuration(text: string): number {
-  const quoted = JSON.stringify(text)
-  const sign = text.startsWith('-') ? -1 : 1
-  let remaining = text.replace(/^[-+]/, '')
-  if (remaining === '0') return 0
-  if (remaining === '') throw new Error(`time: invalid duration ${quoted}`)
-  let total = 0
-  while (remaining !== '') {
-    const [match, number = '', unit = ''] = /^(\d*\.?\d*)([^\d.]*)/.exec(remaining)!
-    if (!/\d/.test(number)) throw new Error(`time: invalid duration ${quoted}`)
-    if (unit === '') throw new Error(`time: missing unit in duration ${quoted}`)
-    const milliseconds = Object.hasOwn(Units, unit) ? Units[unit as keyof typeof Units] : undefined
-    if (milliseconds === undefined) throw new Error(`time: unknown unit ${JSON.stringify(unit)} in duration ${quoted}`)
-    total += Number(number) * milliseconds
-    remaining = remaining.slice(match.length)
+const Units: { readonly [unit: string]: bigint } = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+}
+/** Durations of Go are nanoseconds in 64 bits. */
+const Longest = 2n ** 63n
+/** Number of digits of the largest 64-bit integer. */
+const MaxDigits = 19
+
+/** Parses a duration; returns milliseconds. @throws Error with Go's text when the text is not a duration */
+export const parseDuration = (text: string): number => Number(parseNanoseconds(text)) / 1e6
+
+/** Formats milliseconds as Go does: hours and minutes with all smaller units (`1h0m0s`), a duration below a second in one unit (`1.5ms`). */
+export const durationText = (milliseconds: number): string => formatNanoseconds(BigInt(Math.round(milliseconds * 1e6)))
+
+/** Parses a duration; returns nanoseconds. @throws Error with Go's text when the text is not a duration */
+export function parseNanoseconds(text: string): bigint {
+  const invalid = () => new Error(`time: invalid duration ${JSON.stringify(text)}`)
+  const isNegative = text.startsWith('-')
+  const rest = text.replace(/^[-+]/, '')
+  if (rest === '0') return 0n
+  if (rest === '') throw invalid()
+  let total = 0n
+  let at = 0
+  const part = /(\d*)(?:\.(\d*))?([^\d.]*)/y
+  while (at < rest.length) {
+    part.lastIndex = at
+    const [all = '', whole = '', fraction = '', unit = ''] = part.exec(rest) ?? []
+    if (whole === '' && fraction === '') throw invalid()
+    if (unit === '') throw new Error(`time: missing unit in duration ${JSON.stringify(text)}`)
+    const scale = Object.hasOwn(Units, unit) ? Units[unit] : undefined
+    if (scale === undefined) throw new Error(`time: unknown unit ${JSON.stringify(unit)} in duration ${JSON.stringify(text)}`)
+    const digits = whole.replace(/^0+/, '')
+    if (digits.length > MaxDigits) throw invalid()
+    // Later digits are less than a nanosecond in each unit.
+    const fractionDigits = fraction.slice(0, MaxDigits)
+    total += BigInt(digits) * scale + (BigInt(fractionDigits) * scale) / 10n ** BigInt(fractionDigits.length)
+    at += all.length
   }
-  if (total > MaxMilliseconds) throw new Error(`time: invalid duration ${quoted}`)
-  return sign * total
+  if (total > Longest || (total === Longest && !isNegative)) throw invalid()
+  return isNegative ? -total : total
 }
 
-/** Formats a duration as Go does: hours and minutes with all smaller units (`1h0m0s`), a duration below a second in one unit (`1.5ms`). */
-export function durationText(milliseconds: number): string {
-  const nanoseconds = BigInt(Math.round(Math.abs(milliseconds) * 1e6))
-  if (nanoseconds === 0n) return '0s'
-  const sign = milliseconds < 0 ? '-' : ''
+/** Formats nanoseconds as `durationText` formats milliseconds. */
+export function formatNanoseconds(duration: bigint): string {
+  if (duration === 0n) return '0s'
+  const sign = duration < 0n ? '-' : ''
+  const nanoseconds = duration < 0n ? -duration : duration
   if (nanoseconds < 1_000n) return `${sign}${nanoseconds}ns`
   if (nanoseconds < 1_000_000n) return `${sign}${decimal(nanoseconds, 3)}µs`
   if (nanoseconds < 1_000_000_000n) return `${sign}${decimal(nanoseconds, 6)}ms`
@@ -35,10 +63,6 @@ export function durationText(milliseconds: number): string {
   if (minutes < 60n) return `${sign}${minutes}m${seconds}`
   return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`
 }
-
-const Units = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1e3, m: 60e3, h: 3600e3 }
-/** Go's durations are nanoseconds in 64 bits. */
-const MaxMilliseconds = 2 ** 63 / 1e6
 
 /** Formats `value` with the decimal point moved left by `places`, without trailing zeros. */
 function decimal(value: bigint, places: number): string {

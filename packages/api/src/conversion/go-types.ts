@@ -3,8 +3,7 @@
  * or time, and a struct whose fields are all omitted. Pointers, and items of lists and maps, keep zeros.
  * Upstream: encoding/json, and the types of Cluster API.
  */
-import { isRecord, type JSONSchema } from '@capstan/kube'
-import { formatDuration, parseDuration } from './go-duration.ts'
+import { formatNanoseconds, isRecord, type JSONSchema, parseNanoseconds } from '@capstan/kube'
 import { recordedTypes } from './recorded-types.ts'
 
 /** A field of a Go struct. */
@@ -80,8 +79,8 @@ export function decode(type: string, value: unknown): unknown {
     case 'time':
       return decodeTime(value)
     case 'duration': {
-      const nanoseconds = parseDuration(value as string)
-      return nanoseconds === 0n ? undefined : formatDuration(nanoseconds)
+      const nanoseconds = parseNanoseconds(value as string)
+      return nanoseconds === 0n ? undefined : formatNanoseconds(nanoseconds)
     }
     case 'bool':
     case 'int':

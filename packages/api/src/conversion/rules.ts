@@ -3,7 +3,7 @@
  * Upstream: api/<group>/<version>/conversion.go and core/webhooks/conversion, v1.14.
  */
 import { type GroupKind, isRecord, parseApiVersion } from '@capstan/kube'
-import { durationOf, secondsOf } from './go-duration.ts'
+import { durationOf, secondsOf } from './duration-seconds.ts'
 import type { Struct } from './go-types.ts'
 
 /** Inputs of a conversion that are not part of the converted value. */

@@ -470,7 +470,7 @@ describe('with a management cluster', () => {
     })
     const { out } = await hooks('waiting')
     expect(out.split('\n')[0]).toMatch(/^NAMESPACE +CLUSTER +HOOK +HANDLER +SINCE +NEXT CALL IN +CALLS +MESSAGE$/)
-    expect(out.split('\n')[1]).toMatch(/^default +demo +BeforeClusterCreate +gate\.x +\d+h +backing off +3 +quota$/)
+    expect(out.split('\n')[1]).toMatch(/^default +demo +BeforeClusterCreate +gate\.x +\d+d +backing off +3 +quota$/)
     expect(JSON.parse((await hooks('waiting', '-o', 'json')).out)).toEqual({
       namespace: 'default',
       cluster: 'demo',

@@ -52,4 +52,5 @@ test.each([
   ['uint(-0.5)', 'unsigned integer overflow'],
   ['uint(1e20)', 'unsigned integer overflow'],
   ['int(1e19)', 'integer overflow'],
+  ["duration('9223372036854775808' + 'ns')", "type conversion error from 'string' to 'google.protobuf.Duration'"],
 ])('%s fails with the error %s', (source, message) => expect(evaluate(source)).toMatchObject({ kind: 'error', message }))

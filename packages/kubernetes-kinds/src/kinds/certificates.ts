@@ -4,6 +4,7 @@ import {
   dnsLabelProblems,
   type FieldError,
   forbidden,
+  humanDuration,
   invalid,
   messageOf,
   notSupported,
@@ -13,7 +14,6 @@ import {
   timestamp,
   tooLong,
 } from '@capstan/kube'
-import { humanDuration } from '@capstan/apiserver/kinds'
 import type { BuiltinKind, KindTable } from './builtin-kind.ts'
 import { certificateProblem, decodedPem, parseSigningRequest } from './certificates/request.ts'
 import { oneOf } from './checks.ts'

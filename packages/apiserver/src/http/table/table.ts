@@ -3,10 +3,9 @@
  * Upstream: apiextensions-apiserver/pkg/registry/customresource/tableconvertor and kubernetes/pkg/printers/internalversion, v1.36.
  */
 import type { Column, KubeObject, ListMeta, ObjectList, UnknownObject } from '@capstan/kube'
-import { badRequest, formatCheck, isNumeric, isRecord, writeJSON } from '@capstan/kube'
+import { ageText, badRequest, formatCheck, isNumeric, isRecord, writeJSON } from '@capstan/kube'
 import type { Resource } from '../../registry/resource.ts'
 import { nameDescription } from '../../registry/name-column.ts'
-import { age } from './human-duration.ts'
 import { jsonPath } from './json-path.ts'
 import { partialMetadata, withoutEmptyContinue } from './partial-metadata.ts'
 
@@ -111,7 +110,7 @@ function makeColumns({ builtin, columns, printer, publishedColumns = [] }: Resou
       ),
       cell: (object, now) => {
         const cell = column.cell(object, now)
-        return column.type === 'date' && cell !== null ? age(cell, now) : cell
+        return column.type === 'date' && cell !== null ? ageText(cell, now) : cell
       },
     }))
   }
@@ -124,7 +123,7 @@ function makeColumns({ builtin, columns, printer, publishedColumns = [] }: Resou
   // For built-in kinds without a printer, upstream shows the creation time instead of the age.
   return builtin
     ? [name, { definition: { name: 'Created At', ...created }, cell: ({ metadata }) => metadata.creationTimestamp }]
-    : [name, { definition: { name: 'Age', ...created }, cell: ({ metadata }, now) => age(metadata.creationTimestamp, now) }]
+    : [name, { definition: { name: 'Age', ...created }, cell: ({ metadata }, now) => ageText(metadata.creationTimestamp, now) }]
 }
 
 /** Returns the columns before the first one whose JSONPath cannot be read, as upstream. */
@@ -170,7 +169,7 @@ const scaleColumns: readonly TableColumn[] = [
   },
   scaleColumn('Desired', 'integer', ({ spec }) => (spec as { replicas?: number }).replicas ?? 0),
   scaleColumn('Available', 'integer', ({ status }) => (status as { replicas: number }).replicas),
-  scaleColumn('Age', 'string', ({ metadata }, now) => age(metadata.creationTimestamp, now)),
+  scaleColumn('Age', 'string', ({ metadata }, now) => ageText(metadata.creationTimestamp, now)),
 ]
 
 const isTime = (text: string): boolean => formatCheck('date-time')!(text)
@@ -190,7 +189,7 @@ function cellOf(type: Column['type'], value: unknown, now: number): Cell {
       return typeof value === 'boolean' ? value : null
     case 'date':
       if (typeof value !== 'string') return null
-      return value === '' ? '<unknown>' : isTime(value) ? age(value, now) : '<invalid>'
+      return value === '' ? '<unknown>' : isTime(value) ? ageText(value, now) : '<invalid>'
     case 'string':
       return typeof value === 'string'
         ? value

@@ -1,5 +1,5 @@
 import { Cluster, Machine } from '@capstan/api'
-import { systemClock } from '@capstan/kube'
+import { humanDuration, systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Io } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
@@ -37,7 +37,7 @@ export const waitingCommand = (io: Io): Command =>
         object.cluster || '<none>',
         `${object.hook}${objectText(object)}`,
         handlerOf(object),
-        durationText(now - Date.parse(object.since)),
+        humanDuration(now - Date.parse(object.since)),
         nextCallText(object, now),
         String(object.calls),
         object.message,
@@ -64,14 +64,7 @@ function objectText({ kind, name }: WaitingRecord): string {
  */
 function nextCallText({ until, handlers, extensionConfig }: WaitingRecord, now: number): string {
   if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
-  return durationText(Math.max(0, Date.parse(until) - now))
-}
-
-/** Formats a duration as `45s`, `12m` or `3h`. */
-function durationText(ms: number): string {
-  const seconds = Math.round(ms / 1000)
-  if (seconds < 120) return `${seconds}s`
-  return seconds < 7200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3600)}h`
+  return humanDuration(Math.max(0, Date.parse(until) - now))
 }
 
 function noWaitingText(clusters: number): string {

@@ -1,5 +1,5 @@
 /** Sprig's duration functions, except those that read the clock. Upstream: sprig v3, date.go. */
-import { formatNanoseconds, parseNanoseconds } from '@capstan/api'
+import { formatNanoseconds, parseNanoseconds } from '@capstan/kube'
 import type { TemplateFunction, Value } from '../value.ts'
 import { goFunction, toInt } from '../value.ts'
 import { clampedInt } from './convert.ts'

@@ -1,34 +1,17 @@
 /** Timestamps and durations of CEL: conversions from and to text, and the functions that return their parts. */
+import { parseNanoseconds } from '../../duration.ts'
 import type { Library } from '../signature.ts'
 import { Duration, EvaluationError, Timestamp } from '../value.ts'
 
-const Units: { readonly [unit: string]: bigint } = {
-  ns: 1n,
-  us: 1_000n,
-  µs: 1_000n,
-  μs: 1_000n,
-  ms: 1_000_000n,
-  s: 1_000_000_000n,
-  m: 60_000_000_000n,
-  h: 3_600_000_000_000n,
-}
 const Second = 1_000_000_000n
 
 /** Parses a duration in Go's format, such as `1h30m`. @throws EvaluationError */
 export function durationOf(text: string): Duration {
-  const conversionError = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
-  const [, sign, unsigned = ''] = /^([+-]?)(.*)$/s.exec(text)!
-  if (unsigned === '0') return new Duration(0n)
-  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(unsigned)) throw conversionError()
-  let total = 0n
-  for (const [, whole = '', fraction = '', unit = ''] of unsigned.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
-    const size = Units[unit]!
-    total += BigInt(whole || '0') * size
-    // Digits below a nanosecond are dropped.
-    const digits = fraction.slice(0, 18)
-    if (digits !== '') total += (BigInt(digits) * size) / 10n ** BigInt(digits.length)
+  try {
+    return new Duration(parseNanoseconds(text))
+  } catch {
+    throw new EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
   }
-  return new Duration(sign === '-' ? -total : total)
 }
 
 /** Formats a duration in seconds, without trailing zeros. */

@@ -1,8 +1,7 @@
-import { type FieldError, invalid, notSupported, required, type Work } from '@capstan/kube'
+import { ageText, type FieldError, invalid, notSupported, required, type Work } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { oneOf } from '../checks.ts'
 import { ageColumn, at, column, containerColumns, list, nameColumn, orNone, selectorColumn, text } from '../columns.ts'
-import { age } from '@capstan/apiserver/kinds'
 import { nonNegative } from '../counts.ts'
 import { podNameWarnings } from '../pod-names.ts'
 import type { CronJob, CronJobSpec, JobTemplateSpec } from '../schemas/types.ts'
@@ -24,7 +23,7 @@ export const cronjobs: BuiltinKind<CronJob> = {
     column('Active', (o) => list(o, 'status', 'active').length, { type: 'integer' }),
     column('Last Schedule', (o, now) => {
       const last = text(o, 'status', 'lastScheduleTime')
-      return last === '' ? '<none>' : age(last, now)
+      return last === '' ? '<none>' : ageText(last, now)
     }),
     ageColumn,
     ...containerColumns('spec', 'jobTemplate', 'spec', 'template'),

@@ -1,13 +1,13 @@
 import {
   dnsLabelProblems,
   type FieldError,
+  humanDuration,
   invalid,
   labelValueProblems,
   required,
   type UnknownObject,
   type Work,
 } from '@capstan/kube'
-import { humanDuration } from '@capstan/apiserver/kinds'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { labelSelector } from '../checks.ts'
 import { ageColumn, at, column, containerColumns, list, nameColumn, number, selectorColumn, text } from '../columns.ts'

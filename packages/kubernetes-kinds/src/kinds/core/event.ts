@@ -1,5 +1,5 @@
-import { Event, pathSegmentProblems, type UnknownObject } from '@capstan/kube'
-import { type PrinterColumn, age } from '@capstan/apiserver/kinds'
+import { ageText, Event, pathSegmentProblems, type UnknownObject } from '@capstan/kube'
+import type { PrinterColumn } from '@capstan/apiserver/kinds'
 import { type BuiltinKind, declaredIn } from '../builtin-kind.ts'
 import { at, column, field, nameColumn, number, text, wide } from '../columns.ts'
 import { fromNewEvent } from '../events/conversion.ts'
@@ -48,4 +48,4 @@ const lastSeen = (event: UnknownObject): unknown =>
   at(event, 'series') ? at(event, 'series', 'lastObservedTime') : (at(event, 'lastTimestamp') ?? firstSeen(event))
 const firstSeen = (event: UnknownObject): unknown => at(event, 'firstTimestamp') ?? at(event, 'eventTime')
 
-const ageOf = (time: unknown, now: number): string => (time === undefined || time === null ? '<unknown>' : age(time, now))
+const ageOf = (time: unknown, now: number): string => (time === undefined || time === null ? '<unknown>' : ageText(time, now))

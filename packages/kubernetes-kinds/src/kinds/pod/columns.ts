@@ -1,6 +1,6 @@
 /** Columns of pods. Upstream: pkg/printers/internalversion, printPod, v1.36. */
-import type { UnknownObject } from '@capstan/kube'
-import { type PrinterColumn, age } from '@capstan/apiserver/kinds'
+import { ageText, type UnknownObject } from '@capstan/kube'
+import type { PrinterColumn } from '@capstan/apiserver/kinds'
 import { ageColumn, column, nameColumn, orNone, wide } from '../columns.ts'
 import type { ContainerStatus, Pod } from '../schemas/types.ts'
 
@@ -97,7 +97,7 @@ const terminationReason = ({ reason, signal, exitCode }: { reason?: string; sign
   reason ?? (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`)
 
 const restartsText = ({ restarts, lastRestart }: Summary, now: number): string =>
-  restarts !== 0 && lastRestart !== '' ? `${restarts} (${age(lastRestart, now)} ago)` : `${restarts}`
+  restarts !== 0 && lastRestart !== '' ? `${restarts} (${ageText(lastRestart, now)} ago)` : `${restarts}`
 
 function readinessGates({ spec: { readinessGates: gates = [] }, status: { conditions = [] } }: Pod): string {
   if (gates.length === 0) return '<none>'

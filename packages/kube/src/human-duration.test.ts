@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { age, humanDuration } from './human-duration.ts'
+import { ageText, humanDuration } from './human-duration.ts'
 
 const [s, m, h, d, y] = [1000, 60_000, 3_600_000, 86_400_000, 365 * 86_400_000] as const
 
@@ -26,6 +26,6 @@ test.each([
 })
 
 test('the age is the time since a timestamp, and <invalid> for an invalid timestamp', () => {
-  expect(age('soon', 0)).toBe('<invalid>')
-  expect(age('1970-01-01T00:00:00Z', 5000)).toBe('5s')
+  expect(ageText('soon', 0)).toBe('<invalid>')
+  expect(ageText('1970-01-01T00:00:00Z', 5000)).toBe('5s')
 })

@@ -28,7 +28,7 @@ function twoUnits(ms: number, unit: number, name: string, smaller: number, small
 }
 
 /** Formats the time from a timestamp to `now` (milliseconds since the epoch); `<invalid>` for an invalid or absent timestamp. */
-export function age(time: unknown, now: number): string {
+export function ageText(time: unknown, now: number): string {
   const then = typeof time === 'string' ? Date.parse(time) : Number.NaN
   return Number.isNaN(then) ? '<invalid>' : humanDuration(now - then)
 }
