@@ -21,7 +21,7 @@ if (version >= oldest) {
     process.exit(1)
   }
   const child = spawn(node, [process.argv[1], ...process.argv.slice(2)], { stdio: 'inherit' })
-  // The terminal sends Ctrl-C to the child too. Other signals may be sent to this process only, so it forwards them.
+  // The terminal sends Ctrl-C to the child too. SIGTERM and SIGHUP may be sent to this process only, so it forwards them.
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   process.on('SIGINT', () => {})
   child.on('exit', (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1)))

@@ -21,6 +21,6 @@ test.each([
   ['198.51.100.1', machine, '198.51.100.1'],
   ['127.0.0.1', { ...loopback, eth0: [address('fe80::1'), address('2001:db8::1')] }, '2001:db8::1'],
   ['127.0.0.1', loopback, '127.0.0.1'],
-])('a server that binds to %s on a machine with interfaces %j advertises %s', (bindAddress, interfaces, expected) => {
+])('for bind address %s and interfaces %j returns %s', (bindAddress, interfaces, expected) => {
   expect(advertisedAddress(bindAddress, interfaces)).toBe(expected)
 })

@@ -4,7 +4,7 @@ import type { networkInterfaces } from 'node:os'
 /**
  * Returns the bind address of a server. If other machines cannot use it (loopback or wildcard), returns an address of this machine instead,
  * IPv4 first. If the machine has only loopback and link-local addresses, returns the bind address unchanged, which the API server then does
- * not publish.
+ * not publish as an endpoint.
  */
 export function advertisedAddress(bindAddress: string, interfaces: ReturnType<typeof networkInterfaces>): string {
   if (!/^(?:127\.|0\.0\.0\.0$|::1?$|localhost$)/.test(bindAddress)) return bindAddress

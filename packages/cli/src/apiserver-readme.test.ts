@@ -23,7 +23,7 @@ test('there are four examples, the first three with at most 15 lines each', () =
   for (const { text } of blocks.slice(0, 3)) expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(15)
 })
 
-describe('programs run with another folder, but otherwise unchanged', () => {
+describe('programs run unchanged, except for the data folder', () => {
   test.each([
     { name: 'the test in process', block: blocks[0], prints: /pass 1$/m },
     {

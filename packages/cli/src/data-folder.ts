@@ -10,7 +10,7 @@ export interface DataFolder {
   readonly pki: string
   /** Kubeconfig file of the management cluster. */
   readonly kubeconfig: string
-  /** File with the port of the last start. The next start uses it again, so that kubeconfigs stay valid. */
+  /** File with the port of the last start. The next start without --port uses it again, so that kubeconfigs stay valid. */
   readonly port: string
   /** File with the pid and URL of the `capstan up` process that uses the folder. The error of a second process names both. */
   readonly owner: string

@@ -46,7 +46,7 @@ export const restoreCommand = (io: Io): Command =>
     .addOption(
       new Option(
         '--bump-revision <n>',
-        'number added to the revision of the backup; must exceed the number of writes since the backup, if clients saw these writes',
+        'number added to the revision of the backup; must be at least the number of writes since the backup, if clients saw these writes',
       )
         .argParser(revisions)
         .default(DefaultBump),

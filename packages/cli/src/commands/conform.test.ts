@@ -43,7 +43,7 @@ test.each([
   expect(code).toBe(2)
 })
 
-test('rejects examples that are not objects, and names the document', async () => {
+test('rejects an example without apiVersion and kind, and names its document', async () => {
   const examples = write('apiVersion: a/v1\nkind: A\n---\nspec: {}\n')
   const { code, err } = await runToEnd(['conform', '--infrastructure', 'LocalCluster', '--examples', examples])
   expect(err).toContain(`--examples ${examples}: document 2: expected an object with apiVersion and kind`)

@@ -318,7 +318,7 @@ describe('an error is reported for', patient, () => {
         return [folder, '--data', join(folder, '.capstan')]
       },
       code: 2,
-      message: /\.capstan contains the state of `capstan up`\nGive another folder with --data\.$/,
+      message: /\.capstan contains the state of another command, such as `capstan up`\nGive another folder with --data\.$/,
     },
   ])('$what', async ({ prepare, code, message }) => {
     const result = await runToEnd(['dev', ...prepare()])

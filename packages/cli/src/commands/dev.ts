@@ -59,7 +59,10 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   const module = extensionModule(path)
   const folder = dataFolder(io, options.data)
   if (existsSync(folder.database)) {
-    throw new UsageError(`${folder.path} contains the state of \`capstan up\``, 'Give another folder with --data.')
+    throw new UsageError(
+      `${folder.path} contains the state of another command, such as \`capstan up\``,
+      'Give another folder with --data.',
+    )
   }
   const providerHooks = await loadProviderHooks(options)
   const clock = systemClock

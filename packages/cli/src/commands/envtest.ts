@@ -19,5 +19,7 @@ export const envtestCommand = (io: Io): Command =>
       const { kubectl } = await writeLaunchers({ folder, node: process.execPath, entry, help, path: io.env.PATH })
       io.out(folder)
       if (kubectl === undefined)
-        io.err('There is no kubectl on the PATH, so the folder has none; suites that call kubectl will fail.')
+        io.err(
+          'There is no kubectl on the PATH, so no link to it was written; suites that call kubectl fail unless the folder has one.',
+        )
     })

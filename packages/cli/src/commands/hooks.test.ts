@@ -577,7 +577,7 @@ describe('with a management cluster', () => {
       out: expect.stringMatching(
         /updatemachine\.x +gone .*, Hook=UpdateMachine is not in v1\.20\.0: it does not have this hook$/,
       ),
-      err: 'capstan: ExtensionConfig y is not checked: it was not discovered yet, so its handlers are unknown',
+      err: 'capstan: ExtensionConfig y is not checked: its status has no handlers, because it was not discovered yet or has none',
     })
     expect(JSON.parse((await hooks('preflight', '-o', 'json')).out)).toMatchObject({
       handlers: 2,

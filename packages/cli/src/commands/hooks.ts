@@ -24,7 +24,7 @@ export const hooksCommand = (io: Io, finish: (code: number) => void): Command =>
 /** Help for users who look for a command of `hooks` that records calls: there is none. */
 const howToRecord = 'Calls are recorded where they are made: capstan up, dev or manager with --record-hooks FILE.'
 
-/** Hidden command that always fails, with an explanation of how to record calls. */
+/** Hidden command that fails with an explanation of how to record calls. */
 const recordCommand = (): Command =>
   new Command('record')
     .argument('[args...]')

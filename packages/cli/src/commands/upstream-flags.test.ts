@@ -5,7 +5,7 @@ import { apiserverCommand } from './apiserver.ts'
 import { apiSwitches, checkApiSwitches, origins } from './apiserver-flags.ts'
 import { flagsWithoutEffect, rejectedFlags } from './upstream-flags.ts'
 
-/** Flags listed by `kube-apiserver --help`, v1.36.2. */
+/** Flags listed by `kube-apiserver --help`, v1.36.2, except --help and --version. */
 const upstreamFlagNames = `
   admission-control admission-control-config-file advertise-address aggregator-reject-forwarding-redirect
   allow-metric-labels allow-metric-labels-manifest allow-privileged anonymous-auth api-audiences
@@ -50,7 +50,7 @@ const upstreamFlagNames = `
   .trim()
   .split(/\s+/)
 
-test('every flag of kube-apiserver is supported, has no effect, or is rejected', () => {
+test('every flag of kube-apiserver except --help and --version is supported, has no effect, or is rejected', () => {
   const command = apiserverCommand({} as never, () => {})
   const flagNames = command.options.map(({ long }) => long!.slice(2))
   const supported = flagNames.filter((name) => !flagsWithoutEffect.has(name) && !rejectedFlags.has(name))
@@ -83,7 +83,7 @@ test('a flag without effect is reported, and the server runs', async () => {
   ])
 })
 
-test('origins that would allow more hosts than intended are rejected', () => {
+test('rejects patterns of --cors-allowed-origins that match more hosts than intended', () => {
   expect(origins('^https://a$,//b(:|$)', ['^c$'])).toEqual(['^c$', '^https://a$', '//b(:|$)'])
   expect(() => origins('^https://a$,b')).toThrow(
     'invalid regular expression: regular expression does not pin to start/end of host',
@@ -100,7 +100,7 @@ describe('--runtime-config', () => {
     ['apps/v1/deployments=false', '--runtime-config: apps/v1/deployments cannot be turned off'],
     ['batch/v2', '--runtime-config: batch/v2 is not served here'],
     ['nonsense', '--runtime-config: unknown api "nonsense"'],
-  ])('%s: %s', (text, expected) => {
+  ])('value "%s": %s', (text, expected) => {
     const check = () => {
       checkApiSwitches(apiSwitches(text), served)
       return 'accepted'

@@ -40,7 +40,7 @@ export const xrayCommand = (io: Io): Command =>
     .action((object: string, options: Options) =>
       withManagement(io, options, async (client) => {
         const result = await explain(client, object, options.namespace, io.signal)
-        for (const line of options.output === 'json' ? [JSON.stringify(result, undefined, 2)] : print(result)) io.out(line)
+        for (const line of options.output === 'json' ? [JSON.stringify(result, undefined, 2)] : outputLines(result)) io.out(line)
       }),
     )
 
@@ -119,7 +119,7 @@ function formatFieldValue({ value, error }: FieldValue): string {
   return text.length > valueLengthLimit ? `${text.slice(0, valueLengthLimit - 1)}…` : text
 }
 
-function print({ object, contract, contractVersion, apiVersion, reason, owner, rows }: Xray): string[] {
+function outputLines({ object, contract, contractVersion, apiVersion, reason, owner, rows }: Xray): string[] {
   const mark = (version: string) => (version === contractVersion ? `${version.toUpperCase()} (CHOSEN)` : version.toUpperCase())
   return [
     `${object}: ${contract}${contractVersion ? `, contract ${contractVersion}, read as ${apiVersion}` : ''}`,

@@ -91,7 +91,7 @@ async function handleCall({ id, method, url, headers, body }: Extract<ToChild, {
 
 /**
  * Creates a logger that sends entries to the parent, which prints them. Discards debug entries, and 'Hook answered', because the parent
- * prints each hook call.
+ * prints lines of its own for hook calls.
  */
 function logger(bound: LogFields): Logger {
   const write =

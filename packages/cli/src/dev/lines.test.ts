@@ -31,7 +31,7 @@ test.each([
   expect(`${subject}: ${text}`).toBe(line)
 })
 
-test('log lines of a handler contain its name and fields', () => {
+test('log lines of a handler contain its name and the fields, except the hook', () => {
   const fields = { hook: 'BeforeClusterCreate', handler: 'wait', err: 'extension.ts:9: boom', seconds: 3 }
   expect(lineOfLog({ kind: 'log', level: 'error', message: 'Handler failed', fields })).toEqual({
     subject: 'Handler wait',
@@ -40,7 +40,7 @@ test('log lines of a handler contain its name and fields', () => {
   })
 })
 
-test('prints calls of topology hooks only when the response changes or after a reload, and always prints other calls', () => {
+test('omits calls of topology hooks with the same response as before, until a reload, and omits no other calls', () => {
   const calls = new HookLines()
   const report = (hook: string, message: string) =>
     calls.lineOf({

@@ -11,11 +11,11 @@ const frames =
 
 test.each([
   [
-    'a file URL, which Node writes below a package.json with "type": "module"',
+    'a file URL, which Node writes for a .ts file below a package.json with "type": "module"',
     `file:///home/me/app/extension.ts:9\nconst half =\n\nSyntaxError: Expression expected${frames}`,
   ],
   [
-    'a path, which Node writes without a package.json with "type": "module"',
+    'a path, which Node writes for a .ts file without a package.json with "type": "module"',
     `/home/me/app/extension.ts:9\nconst half =\n\nSyntaxError: Expression expected${frames}`,
   ],
 ])('names the line of a syntax error when the stack has %s', (_, stack) =>

@@ -1,4 +1,4 @@
-/** Formats the error of a module that does not load, with its file and line number. */
+/** Formats errors of an extension, such as that of a module that does not load, with file and line number. */
 import { relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { messageOf } from '@capstan/kube'
@@ -18,7 +18,7 @@ export function loadProblem(err: unknown, folder: string, lastRead?: string): st
 
 function positionIn(stack: string): { file: string; line: string } | undefined {
   for (const [, place, line] of stack.matchAll(/(?:^|[\s(])((?:file:\/\/|\/|[A-Z]:\\)[^\s)]+?):(\d+)(?::\d+)?\)?$/gm)) {
-    // For a syntax error in a file that no package.json with "type": "module" covers, Node writes a path instead of a URL.
+    // For a syntax error in a .ts file that no package.json with "type": "module" covers, Node writes a path instead of a URL.
     const url = place!.startsWith('file:') ? place! : pathToFileURL(place!).href
     if (!isOfAPackage(url)) return { file: fileURLToPath(url), line: `:${line}` }
   }

@@ -1,6 +1,6 @@
 /** Messages between `capstan dev` and the process that runs an extension. Plain JSON. */
 
-/** Handler as returned by discovery. */
+/** Handler of the extension, with the data that discovery returns. */
 export interface AnnouncedHandler {
   readonly hook: string
   readonly apiVersion: string

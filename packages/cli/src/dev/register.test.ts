@@ -102,7 +102,7 @@ test('adds patches that refer to all topology mutation handlers, and an upgrade 
   })
 })
 
-test('handlers of in-place updates set noSurge', () => {
+test('CanUpdateMachineSet handlers set noSurge for workers, CanUpdateMachine handlers for the control plane', () => {
   expect(changes('sets CanUpdateMachineSet').noSurge).toEqual({ workers: true, controlPlane: false })
   expect(changes('machines CanUpdateMachine').noSurge).toEqual({ workers: false, controlPlane: true })
 })

@@ -1,4 +1,4 @@
-/** Serves the extension of a module over TLS, and reloads it when a source file in one of its folders changes. */
+/** Serves the extension of a module over TLS, and reloads it when one of its files changes. */
 import type { Clock } from '@capstan/kube'
 import { seconds } from '@capstan/kube'
 import type { Line } from '@capstan/lab'

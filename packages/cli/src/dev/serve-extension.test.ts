@@ -28,7 +28,7 @@ test('renews the serving certificate before it expires, without a new certificat
     const first = await certificateAt(server.url)
     expect(first.checkIP('127.0.0.1')).toBe('127.0.0.1')
     clock.step(Date.parse(first.validTo))
-    // The key is generated in another thread.
+    // The certificate is renewed asynchronously.
     const second = await vi.waitFor(async () => {
       const served = await certificateAt(server.url)
       expect(served.serialNumber).not.toBe(first.serialNumber)

@@ -8,7 +8,7 @@ import { type FolderWatch, watchFolders } from './watch-folders.ts'
 let root: string
 let rootWatcher: FSWatcher
 let folders: FolderWatch
-/** Paths of changed files. The file is added again after each change, as after a reload of the extension. */
+/** Reported paths of changed files and created folders. After each report `file()` is added again, as after a reload of the extension. */
 let changes: string[]
 
 beforeEach(() => {
@@ -31,7 +31,7 @@ afterEach(() => {
 const folder = () => join(root, 'source')
 const file = () => join(folder(), 'extension.ts')
 
-/** Waits until a change of the path is reported, and forgets the reported changes. */
+/** Waits until the path is reported, and forgets all reported paths. */
 async function changeOf(path: string): Promise<void> {
   await vi.waitFor(() => expect(changes).toContain(path), 5000)
   changes.length = 0
@@ -52,7 +52,7 @@ test('reports a file that is saved after its folder was removed and created agai
   await changeOf(file())
 })
 
-test('reports a file that is saved after its folder was replaced at once', async () => {
+test('reports a file that is saved after its folder was removed and immediately created again', async () => {
   rmSync(folder(), { recursive: true })
   mkdirSync(folder())
   await changeOf(folder())

@@ -56,7 +56,10 @@ const withoutEffect: readonly string[] = [
 ]
 const switchesWithoutEffect: readonly string[] = ['force-new-cluster', 'pre-vote', 'strict-reconfig-check', 'enable-pprof']
 
-/** Parses the arguments of an `etcd` command. The result is `rejected` for an unknown flag or an invalid value. */
+/**
+ * Parses the arguments of an `etcd` command. The result is `rejected` for an unknown flag, a missing or invalid value, or an argument that is
+ * not a flag.
+ */
 export function etcdCommand(argv: readonly string[]): EtcdCommand {
   const values: { [flag: string]: string } = {}
   for (let i = 0; i < argv.length; i++) {

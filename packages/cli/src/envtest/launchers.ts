@@ -46,7 +46,10 @@ export interface LauncherOptions {
   readonly path: string | undefined
 }
 
-/** Writes the launchers, and a link to kubectl if it is installed. @throws Error instead of overwriting another program */
+/**
+ * Writes the launchers, and a link to kubectl if it is on the PATH and the folder has no kubectl. @throws Error instead of overwriting
+ * another etcd or kube-apiserver
+ */
 export async function writeLaunchers(options: LauncherOptions): Promise<{ kubectl: string | undefined }> {
   const { folder, node, entry, help, path } = options
   await makeFolder(folder)

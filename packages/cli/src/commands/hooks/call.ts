@@ -15,7 +15,7 @@ interface Options extends ServerOptions, ProviderHooksOptions {
   output: 'text' | 'json'
 }
 
-/** `capstan hooks call URL HOOK`: makes one call as core does, and reports how core would handle the response. */
+/** `capstan hooks call URL HOOK`: calls a hook once as core does, and reports how core would handle the response. */
 export const callCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withServer(new Command('call')))
     .description('Call a hook of an extension server as core would')

@@ -42,7 +42,7 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
       const { items } = await withManagement(io, options, (client) => client.list(ExtensionConfig, { signal: io.signal }))
       const handlers = items.flatMap(registeredHandlers)
       const findings = preflight(handlers, target)
-      // The handlers of an undiscovered ExtensionConfig are unknown, so they cannot be checked.
+      // An ExtensionConfig without handlers in its status may be undiscovered. Its handlers are then unknown and cannot be checked.
       const undiscovered = items.filter((config) => !config.status?.handlers).map(({ metadata }) => metadata.name)
       if (options.output === 'json')
         io.out(JSON.stringify({ release: target.release, handlers: handlers.length, findings, undiscovered }))
@@ -55,7 +55,9 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
           io.out(line)
       if (options.output === 'text')
         for (const name of undiscovered)
-          io.err(`capstan: ExtensionConfig ${name} is not checked: it was not discovered yet, so its handlers are unknown`)
+          io.err(
+            `capstan: ExtensionConfig ${name} is not checked: its status has no handlers, because it was not discovered yet or has none`,
+          )
       finish(findings.some(({ kind }) => kind === 'gone') ? ExitCodes.failed : ExitCodes.done)
     })
 

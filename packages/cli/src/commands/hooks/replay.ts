@@ -59,7 +59,7 @@ function callsOf({ calls }: Tape): string {
   return names.size === 0 ? 'It has no calls at all.' : `It has ${[...names].sort().join(', ')}.`
 }
 
-/** Prints one line for each handler, then one line for each difference. */
+/** Prints one line for each handler and one for Discovery, then one line for each difference. */
 function print(io: Io, tape: Tape, resent: readonly RepeatedCall[]): void {
   const rows = [...byHandler(resent)].map(([name, calls]) => {
     const [hook, handler] = name.split('\n')
@@ -77,7 +77,7 @@ function print(io: Io, tape: Tape, resent: readonly RepeatedCall[]): void {
   if (tape.stopped !== undefined) io.err(`capstan: the recording stopped early: ${tape.stopped}`)
 }
 
-/** Prints one JSON object for each call that differs, then one for each handler. */
+/** Prints one JSON object for each call that differs, then one for each handler and one for Discovery. */
 function printJson(io: Io, resent: readonly RepeatedCall[]): void {
   for (const { call, took, differences } of resent) {
     const { line, hook, handler, extensionConfig } = call

@@ -31,7 +31,11 @@ function seconds(text: string): number {
   return value
 }
 
-/** Returns the client configuration for the URL and --ca. @throws UsageError if the URL is not https, or the file has no certificate */
+/**
+ * Returns the client configuration for the URL and --ca.
+ *
+ * @throws UsageError if the URL is not https, or if the file cannot be read or has no certificate
+ */
 export function serverAt(url: string, { ca }: ServerOptions): ClientConfig {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol !== 'https:')
@@ -51,7 +55,7 @@ function authoritiesIn(file: string): string {
 /**
  * Creates a transport that uses the proxy of the environment, like core.
  *
- * @throws UsageError for an invalid client certificate or key, or when only one of them is given
+ * @throws UsageError for an unreadable or invalid client certificate or key, or when only one of them is given
  */
 export function transportTo(options: ServerOptions, { env }: Io): HttpsHookTransport {
   const client = clientOf(options)
