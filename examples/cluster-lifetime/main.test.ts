@@ -28,7 +28,7 @@ async function start(text: string, ...argv: string[]): Promise<ChildProcess> {
     lines.push(line)
     if (line.includes(text)) return child
   }
-  throw new Error(`the program ended without the line ${text}: ${lines.join('\n')}`)
+  throw new Error(`the program ended without a line with "${text}": ${lines.join('\n')}`)
 }
 
 test('the program of the guide reconciles the Lifetime of the guide on a management cluster, until SIGINT', async () => {

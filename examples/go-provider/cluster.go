@@ -35,7 +35,7 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	if err := r.Get(ctx, request.NamespacedName, object); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	// Another system manages the infrastructure.
+	// If the AcmeCluster is externally managed, another system provisions it and writes its status.
 	if annotations.IsExternallyManaged(object) {
 		return ctrl.Result{}, nil
 	}
@@ -43,15 +43,15 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
-	isDeleted := !object.DeletionTimestamp.IsZero()
+	isDeleting := !object.DeletionTimestamp.IsZero()
 	// Core sets the owner. A deletion needs no owner.
-	if cluster == nil && !isDeleted {
+	if cluster == nil && !isDeleting {
 		return ctrl.Result{}, nil
 	}
 	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r, cluster, object); err != nil || isPaused || requeue {
 		return ctrl.Result{}, err
 	}
-	if !isDeleted {
+	if !isDeleting {
 		if added, err := finalizers.EnsureFinalizer(ctx, r, object, finalizer); err != nil || added {
 			return ctrl.Result{}, err
 		}
@@ -67,7 +67,7 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 		}
 	}()
 
-	if isDeleted {
+	if isDeleting {
 		controllerutil.RemoveFinalizer(object, finalizer)
 		return ctrl.Result{}, nil
 	}

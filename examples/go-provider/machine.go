@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// MachineReconciler reports AcmeMachines as provisioned. The cloud of this example is imaginary, so it has no instances to create or delete.
+// MachineReconciler reports an AcmeMachine as provisioned once the Cluster's infrastructure and the bootstrap data of the Machine are ready. The
+// cloud of this example is imaginary, so the reconciler creates and deletes no instances.
 type MachineReconciler struct{ client.Client }
 
 func (r *MachineReconciler) SetupWithManager(_ context.Context, manager ctrl.Manager) error {
@@ -41,21 +42,21 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
-	isDeleted := !object.DeletionTimestamp.IsZero()
+	isDeleting := !object.DeletionTimestamp.IsZero()
 	// Core sets the owner. A deletion needs no owner.
-	if machine == nil && !isDeleted {
+	if machine == nil && !isDeleting {
 		return ctrl.Result{}, nil
 	}
 	var cluster *clusterv1.Cluster
 	if machine != nil {
-		if cluster, err = util.GetClusterFromMetadata(ctx, r, machine.ObjectMeta); err != nil && !isDeleted {
+		if cluster, err = util.GetClusterFromMetadata(ctx, r, machine.ObjectMeta); err != nil && !isDeleting {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 	}
 	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r, cluster, object); err != nil || isPaused || requeue {
 		return ctrl.Result{}, err
 	}
-	if !isDeleted {
+	if !isDeleting {
 		if added, err := finalizers.EnsureFinalizer(ctx, r, object, finalizer); err != nil || added {
 			return ctrl.Result{}, err
 		}
@@ -71,7 +72,7 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 		}
 	}()
 
-	if isDeleted {
+	if isDeleting {
 		controllerutil.RemoveFinalizer(object, finalizer)
 		return ctrl.Result{}, nil
 	}

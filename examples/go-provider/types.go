@@ -52,7 +52,7 @@ type Initialization struct {
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// GetConditions and SetConditions let the utilities of Cluster API write conditions.
+// GetConditions and SetConditions let the utilities of Cluster API read and write conditions.
 func (c *AcmeCluster) GetConditions() []metav1.Condition           { return c.Status.Conditions }
 func (c *AcmeCluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
 func (m *AcmeMachine) GetConditions() []metav1.Condition           { return m.Status.Conditions }
@@ -70,7 +70,7 @@ type AcmeMachineList struct {
 	Items           []AcmeMachine `json:"items"`
 }
 
-// controller-gen generates these functions in a larger provider.
+// In most providers, controller-gen generates the DeepCopyObject methods.
 
 func (c *AcmeCluster) DeepCopyObject() runtime.Object {
 	out := *c

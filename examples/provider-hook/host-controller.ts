@@ -1,4 +1,4 @@
-/** Provisions Hosts when no extension blocks them. */
+/** Provisions a Host once the hook BeforeHostProvision allows it. */
 import {
   commitChanges,
   type Controller,
@@ -27,7 +27,7 @@ export const createHostController = ({ runtime }: HostOptions): Controller =>
     when: hostMatters,
     sources: [
       {
-        // When a handler is added, changed or removed, the hook may no longer block: call it again at once.
+        // When a handler is added, changed or removed, the hook may no longer block or fail: call it again at once.
         start(enqueue, { cache }) {
           runtime.onChanged?.(() => {
             for (const host of cache.byIndex(waiting, '')) enqueue(keyOf(host))
@@ -57,7 +57,7 @@ interface Verdict {
   readonly failure?: HookFailed
 }
 
-/** Safe to run at any moment, any number of times. */
+/** Calls the hook for a Host that is neither provisioned nor being deleted, and writes the result to its status. */
 async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: RuntimeClient): Promise<Outcome> {
   const before = io.cache.peek(Host, key)
   if (!before || isDeleting(before) || before.status?.provisioned) return proceed()

@@ -1,4 +1,7 @@
-/** The sample extension, with handlers for six lifecycle hooks. By default a new Cluster waits two seconds, to simulate work of the extension. */
+/**
+ * The sample extension, with handlers for six lifecycle hooks. By default a new Cluster with a topology waits two seconds, to simulate work
+ * of the extension.
+ */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,
