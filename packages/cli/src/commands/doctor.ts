@@ -55,7 +55,7 @@ export const doctorCommand = (io: Io, finish: (code: number) => void): Command =
  * the user's credentials, because a server may reject anonymous requests. Does not use a `Transport`, which supports only requests
  * for resources: the version is not a resource.
  */
-async function kubernetesVersion(access: ClusterAccess): Promise<string> {
+export async function kubernetesVersion(access: ClusterAccess): Promise<string> {
   const { server, ca, servername, insecure, certificate, key, tokenFile, basic } = access
   const identity = certificate !== undefined && key !== undefined ? { cert: certificate, key } : {}
   const token = tokenFile === undefined ? access.token : (await readFile(tokenFile, 'utf8')).trim()
@@ -82,6 +82,7 @@ async function kubernetesVersion(access: ClusterAccess): Promise<string> {
           resolve(messageOf(err))
         }
       })
+      response.once('error', (err) => resolve(messageOf(err)))
     })
     request.once('timeout', () => request.destroy(new Error('no response within 10 s')))
     request.once('error', (err) => resolve(messageOf(err)))

@@ -69,8 +69,8 @@ describe('kube-apiserver of a test environment', () => {
     { argv: ['--nope=x'], expectedError: /^Error: unknown flag: --nope$/ },
     { argv: ['--insecure-port=0'], expectedError: /^Error: unknown flag: --insecure-port$/ },
     {
-      argv: [...required, 'positional'],
-      expectedError: /^Error: "kube-apiserver" does not take any arguments, got \["positional"\]$/,
+      argv: [...required, 'one', 'two'],
+      expectedError: /^Error: "kube-apiserver" does not take any arguments, got \["one" "two"\]$/,
     },
     { argv: ['--secure-port'], expectedError: /^Error: flag needs an argument: --secure-port$/ },
     { argv: ['--secure-port=x'], expectedError: /^Error: invalid argument "x" for "--secure-port" flag: / },

@@ -49,7 +49,7 @@ function usageError({ code, message }: CommanderError, args: readonly string[]):
     case 'commander.optionMissingArgument':
       return `Error: flag needs an argument: ${quoted}`
     case 'commander.excessArguments':
-      return `Error: "kube-apiserver" does not take any arguments, got ${JSON.stringify(args)}`
+      return `Error: "kube-apiserver" does not take any arguments, got [${args.map((arg) => JSON.stringify(arg)).join(' ')}]`
     case 'commander.invalidArgument': {
       const [, value = '', reason = ''] = /argument '([^]*?)' is invalid\. ([^]*)$/.exec(message) ?? []
       return `Error: invalid argument ${JSON.stringify(value)} for "${quoted}" flag: ${reason.replace(/\.$/, '')}`
