@@ -84,8 +84,8 @@ async function runLifecycleOn(started: RunningApiServer, checks: Checks): Promis
     await installedReleases(client),
   )
   const { items } = await client.list(CustomResourceDefinition)
-  const labelled = new Map(items.map(({ metadata }) => [metadata.name, metadata.labels?.['clusterctl.cluster.x-k8s.io']]))
-  const missing = [...coreKinds, ...localKinds].map(resourceName).filter((name) => labelled.get(name) !== '')
+  const labelByName = new Map(items.map(({ metadata }) => [metadata.name, metadata.labels?.['clusterctl.cluster.x-k8s.io']]))
+  const missing = [...coreKinds, ...localKinds].map(resourceName).filter((name) => labelByName.get(name) !== '')
   check('init sets the label of clusterctl on the CustomResourceDefinition of every kind', missing.length === 0, missing)
 
   const plan = await run('upgrade', 'plan')
@@ -179,7 +179,7 @@ async function writeRepository(folder: string): Promise<string> {
     }
   const config = join(folder, 'clusterctl.yaml')
   const entries = providers.map(({ name, type, label, file }) => {
-    // There is no folder `latest`: for this name, clusterctl lists the folders of the provider, which are named after their releases.
+    // There is no folder `latest`: for this name, clusterctl uses the newest release, from the names of the provider's folders.
     const url = `file://${join(repositoryFolder, label, 'latest', file)}`
     return { name, type, url }
   })

@@ -47,7 +47,7 @@ export const clusterctlSuite: Suite = {
       checks.check(`${step} has the same output`, ourStep.text === text)
       if (ourStep.text !== text) console.log(`--- capstan\n${ourStep.text}\n--- kubernetes\n${text}`)
       const names = [[...ourStep.objects.keys()], [...objects.keys()]] as const
-      checks.check(`${step} results in the same objects`, equal(...names), difference(...names))
+      checks.check(`${step} results in the same objects`, equal(...names), namesOnOneServer(...names))
       for (const [name, object] of objects) {
         const ourObject = ourStep.objects.get(name)
         if (ourObject !== undefined && !equal(ourObject, object))
@@ -189,10 +189,10 @@ function withoutVolatileFields(object: KubeObject): Json {
   ) as Json
 }
 
-/** Sorts lines, because clusterctl handles providers concurrently. */
+/** Sorts the lines of an output, so that their order is not compared. */
 const sorted = (text: string): string => text.split('\n').sort().join('\n')
 
-const difference = (ours: readonly string[], real: readonly string[]) => ({
+const namesOnOneServer = (ours: readonly string[], real: readonly string[]) => ({
   onlyOnCapstan: ours.filter((name) => !real.includes(name)),
   onlyOnKubernetes: real.filter((name) => !ours.includes(name)),
 })

@@ -20,7 +20,7 @@ const version = 'v0.24.1'
 const packages = ['client', 'cache', 'envtest', 'manager', 'builder', 'webhook', 'controller'] as const
 
 export const controllerRuntimeSuite: Suite = {
-  shows: `the tests of controller-runtime ${version}, with launchers of capstan envtest`,
+  shows: `tests of controller-runtime ${version}, with launchers of capstan envtest`,
   ci: false,
   tools: ['etcd', 'kubectl'],
   prepare: compile,

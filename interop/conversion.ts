@@ -107,17 +107,17 @@ function convertedByUs(kind: DeclaredKind, version: KindVersion, object: KubeObj
   }
 }
 
-/** Returns the object with some of its booleans and numbers changed or removed, as a client might do. */
-function changed(object: KubeObject, seed: number): KubeObject {
+/** Returns the object with some of its booleans and numbers changed or removed, as a client might do. `index` determines which ones. */
+function changed(object: KubeObject, index: number): KubeObject {
   let count = 0
   const change = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(change)
     if (typeof value === 'object' && value !== null)
       return Object.fromEntries(
         Object.entries(value).flatMap(([name, field]) => {
-          const isChanged = (typeof field === 'boolean' || typeof field === 'number') && (count++ + seed) % 3 === 0
+          const isChanged = (typeof field === 'boolean' || typeof field === 'number') && (count++ + index) % 3 === 0
           if (!isChanged) return [[name, change(field)]]
-          return seed % 2 === 0 ? [] : [[name, typeof field === 'boolean' ? !field : 0]]
+          return index % 2 === 0 ? [] : [[name, typeof field === 'boolean' ? !field : 0]]
         }),
       )
     return value

@@ -1,6 +1,6 @@
 /**
- * Upgrades a control plane in place. Core, the local provider and the extension, which the suite serves, run in three processes. Core discovers the handlers of the
- * extension. The provider finds the handler of `CanUpdateMachine` in the status of the ExtensionConfig.
+ * Upgrades a control plane in place. Core and the local provider run in processes of their own; the process of the suite serves the extension.
+ * Core discovers the handlers of the extension. The provider finds the handler of `CanUpdateMachine` in the status of the ExtensionConfig.
  */
 import { join } from 'node:path'
 import { CanUpdateMachine, Cluster, ExtensionConfig, Machine, UpdateMachine } from '@capstan/api'
@@ -29,7 +29,7 @@ export const inPlaceSuite: Suite = {
     })
     const { handled, server } = await serveExtension(serving)
     const flags = ['--kubeconfig', apiServer.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error']
-    const manager = (providers: string) =>
+    const startManager = (providers: string) =>
       startCapstan(
         [
           'manager',
@@ -42,8 +42,8 @@ export const inPlaceSuite: Suite = {
         ],
         /Manager ready/,
       )
-    const core = await manager('core')
-    const local = await manager('local')
+    const core = await startManager('core')
+    const local = await startManager('local')
     try {
       const client = apiServer.client()
       await client.create(ExtensionConfig, {
@@ -61,7 +61,7 @@ export const inPlaceSuite: Suite = {
   },
 }
 
-/** Serves an extension that updates each Machine to any version in two calls, and counts the calls. */
+/** Serves an extension that updates each Machine to any version in two calls of UpdateMachine, and counts the calls of both hooks. */
 async function serveExtension(serving: { readonly certificate: string; readonly key: string }) {
   const handled = { canUpdate: 0, update: 0 }
   const startedMachines = new Set<string>()

@@ -3,11 +3,11 @@ import type { HostileInput } from './inputs.ts'
 
 const reasons: readonly { readonly why: string; is(input: HostileInput, ours: number, real: number): boolean }[] = [
   {
-    why: 'Numbers beyond the range of a double are rejected in every field; upstream does not decode the values of unknown fields.',
+    why: 'Numbers beyond the range of a double are rejected in every field; upstream ignores the values of unknown fields.',
     is: ({ name }, ours, real) => /digits/.test(name) && ours === 400 && real === 422,
   },
   {
-    why: 'JSON and YAML may be 1,000 levels deep, see docs/reference/limits.md; upstream does not limit the depth of unknown fields.',
+    why: 'JSON and YAML may be 1,000 levels deep, see docs/reference/limits.md; upstream allows 10,000 levels.',
     is: ({ name }, ours, real) => name.includes('nested objects') && ours === 400 && real === 422,
   },
   {
@@ -15,7 +15,7 @@ const reasons: readonly { readonly why: string; is(input: HostileInput, ours: nu
     is: ({ name }, ours, real) => name.includes('the most empty') && ours === 413 && real === 422,
   },
   {
-    why: 'A YAML document may have 1,000 aliases, see docs/reference/limits.md.',
+    why: 'A YAML document may use an anchor 1,000 times, see docs/reference/limits.md.',
     is: ({ name }, ours, real) => name.includes('aliases') && ours === 400 && real === 422,
   },
   {

@@ -80,24 +80,24 @@ const checks = {
     assert.equal(review.status.allowed, true)
   },
 
-  'JSON, merge and strategic merge patches and server-side apply change an object': async () => {
+  'JSON, merge and strategic merge patches change an object, and server-side apply records the field manager': async () => {
     await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'patched' }, data: { a: '1' } } })
     const patch = (body, strategy, options = {}) =>
       core.patchNamespacedConfigMap({ name: 'patched', namespace, body, ...options }, setHeaderOptions('Content-Type', strategy))
     assert.equal((await patch([{ op: 'replace', path: '/data/a', value: '2' }], PatchStrategy.JsonPatch)).data.a, '2')
     assert.equal((await patch({ data: { b: '1' } }, PatchStrategy.MergePatch)).data.b, '1')
     assert.equal((await patch({ data: { c: '1' } }, PatchStrategy.StrategicMergePatch)).data.c, '1')
-    const applied = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'patched' }, data: { d: '1' } }
-    const owned = await patch(applied, PatchStrategy.ServerSideApply, { fieldManager: 'me', force: true })
-    assert.ok(owned.metadata.managedFields.some(({ manager, operation }) => manager === 'me' && operation === 'Apply'))
+    const configuration = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'patched' }, data: { d: '1' } }
+    const applied = await patch(configuration, PatchStrategy.ServerSideApply, { fieldManager: 'me', force: true })
+    assert.ok(applied.metadata.managedFields.some(({ manager, operation }) => manager === 'me' && operation === 'Apply'))
   },
 
   'KubernetesObjectApi creates, reads, applies, lists and deletes objects of any kind': async () => {
     const objects = KubernetesObjectApi.makeApiClient(config)
     await objects.create(widgets)
     const custom = config.makeApiClient(CustomObjectsApi)
-    const place = { group: 'shop.example.com', version: 'v1', namespace, plural: 'widgets' }
-    await until(async () => (await custom.listNamespacedCustomObject(place)).items.length === 0)
+    const resource = { group: 'shop.example.com', version: 'v1', namespace, plural: 'widgets' }
+    await until(async () => (await custom.listNamespacedCustomObject(resource)).items.length === 0)
     const widget = { apiVersion: 'shop.example.com/v1', kind: 'Widget', metadata: { name: 'w', namespace }, spec: { size: 1 } }
     assert.equal((await objects.create(widget)).spec.size, 1)
     const change = { ...widget, spec: { size: 2, colour: 'red' } }
@@ -203,7 +203,7 @@ spec:
     spec: { containers: [{ name: main, image: example.com/app }] }
 `
 
-/** Repeats a check until it returns true, and throws after 30 seconds. Errors of the check count as false. */
+/** Calls `holds` until it returns true, and throws after 30 seconds. Errors of `holds` count as false. */
 async function until(holds) {
   const end = performance.now() + 30_000
   for (;;) {

@@ -22,7 +22,8 @@ import (
 	v1 "capstan.dev/interop/api/v1"
 )
 
-// informersOf returns an informer of each type that Go clients have: of ConfigMaps, and of Widgets if the type supports custom resources.
+// informersOf returns an informer of ConfigMaps for each type of client (typed, typed with protobuf, unstructured, metadata), and an informer
+// of Widgets for the last two types, which support custom resources.
 func informersOf(t *testing.T, config *rest.Config, namespace string) map[string]cache.SharedIndexInformer {
 	t.Helper()
 	maps, widgets := corev1.SchemeGroupVersion.WithResource("configmaps"), v1.GroupVersion.WithResource("widgets")
@@ -96,9 +97,10 @@ func TestListAndWatchWithoutStreamingLists(t *testing.T) {
 	must(t, direct.Create(background, one))
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	// Sends the requests of an informer that does not use streaming lists.
+	// Sends a list and a watch, as an informer does that does not use streaming lists.
 	maps := clientset.CoreV1().ConfigMaps(namespace)
-	// NotOlderThan waits until the watch cache has this version. With resourceVersion 0, the response could lack the object just created.
+	// An informer lists with resourceVersion 0, but that response could lack the object just created. With NotOlderThan, the server waits until
+	// its watch cache has the object.
 	list, err := maps.List(ctx, metav1.ListOptions{
 		ResourceVersion:      one.ResourceVersion,
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,

@@ -96,13 +96,13 @@ func TestServerSideApplyOfCustomResources(t *testing.T) {
 	must(t, direct.Get(background, client.ObjectKeyFromObject(now), now))
 	check(t, "remaining parts", now.Spec.Parts, "[{b 1} {c 1}]")
 
-	// Cluster API changes managedFields with such patches: merge patches with optimistic locking.
+	// Cluster API changes managedFields with merge patches with optimistic locking, as here.
 	before := now.DeepCopy()
 	now.ManagedFields = nil
 	must(t, direct.Patch(background, now, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-func TestPatchesOfEveryType(t *testing.T) {
+func TestPatches(t *testing.T) {
 	namespace := namespaceFor(t)
 	made := pod(namespace, "p")
 	must(t, direct.Create(background, made))
@@ -151,7 +151,7 @@ func TestDeletions(t *testing.T) {
 	checkError(t, err, metav1.StatusReasonNotFound, `configmaps "c" not found`)
 }
 
-func TestPodsAreEvicted(t *testing.T) {
+func TestEvictionsRespectBudgets(t *testing.T) {
 	namespace := namespaceFor(t)
 	running := func(name string) *corev1.Pod {
 		made := pod(namespace, name)
@@ -183,7 +183,7 @@ func TestPodsAreEvicted(t *testing.T) {
 	must(t, direct.SubResource("eviction").Create(background, other, &policyv1.Eviction{}))
 }
 
-func TestScaleByEveryClient(t *testing.T) {
+func TestScaleSubresource(t *testing.T) {
 	namespace := namespaceFor(t)
 	labels := map[string]string{"app": "d"}
 	deployment := &appsv1.Deployment{ObjectMeta: labelled(namespace, "d", labels)}

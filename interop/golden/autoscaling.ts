@@ -1,4 +1,4 @@
-/** HorizontalPodAutoscalers in both versions. */
+/** Scenarios of HorizontalPodAutoscalers in the API versions v1 and v2. */
 import { columnsOf, get, mergePatch, post, put, remove, type Scenario, strategicPatch, variants } from './step.ts'
 
 const v1 = '/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers'

@@ -1,4 +1,4 @@
-/** Events of `events.k8s.io/v1`, which are the same objects as Events of `v1`. */
+/** Scenarios of Events of `events.k8s.io/v1`, which are the same objects as Events of `v1`. */
 import { columnsOf, get, mergePatch, post, remove, type Scenario, variants } from './step.ts'
 
 const events = '/apis/events.k8s.io/v1/namespaces/default/events'

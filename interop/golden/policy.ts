@@ -1,4 +1,4 @@
-/** PodDisruptionBudgets, and evictions of pods with and without a budget. */
+/** Scenarios of PodDisruptionBudgets, and of evictions of pods with and without a budget. */
 import { columnsOf, mergePatch, post, remove, type Scenario, variants } from './step.ts'
 
 const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'

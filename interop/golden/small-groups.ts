@@ -42,8 +42,8 @@ const lease = {
   metadata: { name: 'min' },
   spec: { holderIdentity: 'me', leaseDurationSeconds: 15 },
 }
-const services = '/apis/apiregistration.k8s.io/v1/apiservices'
-const service = {
+const apiServices = '/apis/apiregistration.k8s.io/v1/apiservices'
+const apiService = {
   apiVersion: 'apiregistration.k8s.io/v1',
   kind: 'APIService',
   metadata: { name: 'v1.metrics.example.com' },
@@ -315,11 +315,11 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'api services',
     steps: [
-      get(`${services}/v1.`),
-      get(`${services}/v1.apps`),
-      get(`${services}/v2.autoscaling`),
-      post(services, service),
-      ...variants(services, service, [
+      get(`${apiServices}/v1.`),
+      get(`${apiServices}/v1.apps`),
+      get(`${apiServices}/v2.autoscaling`),
+      post(apiServices, apiService),
+      ...variants(apiServices, apiService, [
         { metadata: { name: 'other' } },
         { metadata: { name: 'v1.metrics.example.com.x' }, spec: null },
         { metadata: { name: 'Not.Valid' }, spec: { group: 'Valid', version: 'Not' } },
@@ -332,10 +332,10 @@ export const scenarios: readonly Scenario[] = [
         { spec: { service: null } },
       ]),
       { sleepMs: 1000 },
-      columnsOf(`${services}/v1.metrics.example.com`),
-      columnsOf(`${services}/v1.apps`),
-      mergePatch(`${services}/v1.metrics.example.com`, { spec: { versionPriority: 5 } }),
-      remove(`${services}/v1.metrics.example.com`),
+      columnsOf(`${apiServices}/v1.metrics.example.com`),
+      columnsOf(`${apiServices}/v1.apps`),
+      mergePatch(`${apiServices}/v1.metrics.example.com`, { spec: { versionPriority: 5 } }),
+      remove(`${apiServices}/v1.metrics.example.com`),
     ],
   },
   {

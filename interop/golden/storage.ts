@@ -20,8 +20,8 @@ const attachment = objectOf('VolumeAttachment', {
 })
 const capacities = `${base}/namespaces/default/csistoragecapacities`
 const capacity = objectOf('CSIStorageCapacity', { storageClassName: 'fast' })
-const attributes = `${base}/volumeattributesclasses`
-const attribute = objectOf('VolumeAttributesClass', { driverName: 'd.example.com', parameters: { iops: '100' } })
+const attributesClasses = `${base}/volumeattributesclasses`
+const attributesClass = objectOf('VolumeAttributesClass', { driverName: 'd.example.com', parameters: { iops: '100' } })
 
 export const scenarios: readonly Scenario[] = [
   {
@@ -190,17 +190,17 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'volume attributes classes',
     steps: [
-      post(attributes, attribute),
-      ...variants(attributes, attribute, [
+      post(attributesClasses, attributesClass),
+      ...variants(attributesClasses, attributesClass, [
         { driverName: null },
         { driverName: 'not valid!' },
         { parameters: null },
         { parameters: { '': 'x', iops: null } },
       ]),
-      mergePatch(`${attributes}/min`, { driverName: 'other', parameters: { iops: '200' } }),
-      columnsOf(attributes),
-      get(`${attributes}/min`),
-      remove(`${attributes}/min`),
+      mergePatch(`${attributesClasses}/min`, { driverName: 'other', parameters: { iops: '200' } }),
+      columnsOf(attributesClasses),
+      get(`${attributesClasses}/min`),
+      remove(`${attributesClasses}/min`),
     ],
   },
 ]

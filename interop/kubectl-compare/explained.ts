@@ -35,7 +35,8 @@ export const explained = {
     ),
   },
   protobuf: {
-    reason: 'Capstan responds with JSON, which has empty lists; in protobuf an empty list is absent, and kubectl prints null',
+    reason:
+      'Capstan responds with JSON, which has empty lists; the real server responds with protobuf, in which an empty list is absent, so that kubectl prints null',
     mask: (output) => output.replaceAll(/"items": (null|\[\])/g, '"items"'),
   },
   goStructs: {

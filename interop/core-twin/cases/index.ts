@@ -1,7 +1,7 @@
 /**
- * All cases of the suite `core-twin`, by name. A case runs the same script with upstream's core and with Capstan's. Its name is also the name
- * of its namespace. `timedCases` require that both cores reconcile within two seconds, and run before all other cases. `restartCases` stop
- * both managers, and run after all other cases.
+ * All cases of the suite `core-twin` except the random ones, by name. A case runs the same script with upstream's core and with Capstan's.
+ * Its name is also the name of its namespace. `timedCases` require that both cores reconcile within two seconds, and run before all other
+ * cases. `restartCases` stop both managers, and run after all other cases.
  */
 import type { Cases } from '../twin.ts'
 import { clusterAdmissionCases } from './admission/clusters.ts'

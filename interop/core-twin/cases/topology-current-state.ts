@@ -1,5 +1,5 @@
 /**
- * Cases in which a user changes or deletes objects of a topology, so that core cannot read the current state of the topology.
+ * Cases in which a user changes or deletes objects of a topology, so that core cannot determine the current state of the topology.
  * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
  */
 import { Cluster, MachineDeployment, MachinePool } from '@capstan/api'

@@ -14,7 +14,7 @@ export const reportOf = (name: string, behaviour: Behaviour | undefined): readon
   behaviour ?? noReport,
 ]
 
-/** Returns a behaviour that reports the given fields in addition to those of another behaviour. */
+/** Returns a function that adds fields to the reports of a behaviour, in spec or in status. */
 const withFields =
   (part: 'spec' | 'status') =>
   (behaviour: Behaviour, fields: object): Behaviour =>
@@ -22,9 +22,9 @@ const withFields =
     const report = behaviour(object, objects)
     return report && { ...report, [part]: { ...report[part], ...fields } }
   }
-/** Returns a behaviour that also reports these fields of spec. */
+/** Returns a behaviour that also reports `fields` in spec. */
 export const withSpec = withFields('spec')
-/** Returns a behaviour that also reports these fields of status. */
+/** Returns a behaviour that also reports `fields` in status. */
 export const withStatus = withFields('status')
 
 /** Status fields of a provider object with the condition Ready False. */

@@ -11,25 +11,25 @@ import { commonChanges } from './common-changes.ts'
 import { type Choose, first, perform, type RandomChange, text } from './story.ts'
 
 const name = 'md'
-const spec = (fields: object) => (twin: Twin) => twin.patch(MachineDeployment, name, { spec: fields })
+const patchSpec = (fields: object) => (twin: Twin) => twin.patch(MachineDeployment, name, { spec: fields })
 
 const deploymentChanges: readonly RandomChange[] = [
   (choose) => {
     const replicas = choose(0, 1, 2, 3, 4)
-    return [`replicas ${replicas}`, spec({ replicas })]
+    return [`replicas ${replicas}`, patchSpec({ replicas })]
   },
   (choose) => {
     const replicas = choose(1, 2, 3)
     const version = choose('v1.35.0', 'v1.35.1', 'v1.35.2')
-    return [`version ${version} and replicas ${replicas}`, spec({ replicas, template: { spec: { version } } })]
+    return [`version ${version} and replicas ${replicas}`, patchSpec({ replicas, template: { spec: { version } } })]
   },
   (choose) => {
     const version = choose('v1.34.0', 'v1.35.1', 'v1.35.2', 'v1.36.0')
-    return [`version ${version}`, spec({ template: { spec: { version } } })]
+    return [`version ${version}`, patchSpec({ template: { spec: { version } } })]
   },
   (choose) => {
     const paused = choose(true, false)
-    return [`paused ${paused}`, spec({ paused })]
+    return [`paused ${paused}`, patchSpec({ paused })]
   },
   (choose) => {
     const rollingUpdate = {
@@ -41,14 +41,14 @@ const deploymentChanges: readonly RandomChange[] = [
       strategy('RollingUpdate', rollingUpdate),
       strategy('OnDelete'),
     )
-    return [`strategy ${text(rollout)}`, spec(rollout)]
+    return [`strategy ${text(rollout)}`, patchSpec(rollout)]
   },
   (choose) => {
     const metadata = {
       labels: { zone: choose('a', 'b', null), 'node.cluster.x-k8s.io/zone': choose('a', 'b', null) },
       annotations: { zone: choose('a', 'b', null) },
     }
-    return [`metadata of the template ${text(metadata)}`, spec({ template: { metadata } })]
+    return [`metadata of the template ${text(metadata)}`, patchSpec({ template: { metadata } })]
   },
   (choose) => {
     const fields = {
@@ -57,19 +57,19 @@ const deploymentChanges: readonly RandomChange[] = [
       taints: choose(null, [{ key: 'k', effect: 'NoSchedule', propagation: choose('Always', 'OnInitialization') }]),
       minReadySeconds: choose(0, 1, null),
     }
-    return [`in-place fields ${text(fields)}`, spec({ template: { spec: fields } })]
+    return [`in-place fields ${text(fields)}`, patchSpec({ template: { spec: fields } })]
   },
   (choose) => {
     const order = choose('Oldest', 'Newest', null)
     const maxInFlight = choose<number | string | null>(1, '50%', null)
     return [
       `order ${order}, maxInFlight ${maxInFlight}`,
-      spec({ deletion: { order }, remediation: maxInFlight === null ? null : { maxInFlight } }),
+      patchSpec({ deletion: { order }, remediation: maxInFlight === null ? null : { maxInFlight } }),
     ]
   },
   (choose) => {
     const after = choose('2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z', null)
-    return [`rollout after ${after}`, spec({ rollout: { after } })]
+    return [`rollout after ${after}`, patchSpec({ rollout: { after } })]
   },
   (choose) => {
     const template = choose('worker', 'other')
@@ -78,7 +78,7 @@ const deploymentChanges: readonly RandomChange[] = [
       { infrastructureRef: { name: template } },
       { bootstrap: { configRef: { name: template } }, infrastructureRef: { name: template } },
     )
-    return [`templates ${text(part)}`, spec({ template: { spec: part } })]
+    return [`templates ${text(part)}`, patchSpec({ template: { spec: part } })]
   },
   (choose) => {
     const checks = {
@@ -105,7 +105,7 @@ export const randomDeployment =
       await twin.create(kind, named('other', { spec: { template: { spec: { made: 'from the other template' } } } }))
     await twin.create(MachineDeployment, machineDeployment(name, { replicas: choose(1, 2, 3) }))
     await twin.settle('the MachineDeployment is created')
-    // Listed twice, so that changes of the MachineDeployment are chosen more often than common changes.
+    // Listed twice, so that each of `deploymentChanges` is chosen twice as often as each common change.
     await perform(twin, choose, [...commonChanges, ...deploymentChanges, ...deploymentChanges])
     await twin.delete(MachineDeployment, name)
     await twin.settle('the MachineDeployment is deleted')

@@ -15,7 +15,7 @@ const randomData = (choose: Choose) => ({
 const randomResources = (choose: Choose) =>
   choose<readonly string[]>(['a'], ['a', 'b'], ['b', 'a'], ['c'], ['a', 'missing']).map((name) => ({ kind: 'ConfigMap', name }))
 
-/** Performs a change, waits until both cores are idle, and then adds the applied ConfigMaps to the next comparison. */
+/** Returns a function that performs a change, waits until both cores are idle, and then adds the applied ConfigMaps to the next comparison. */
 const andCompare = (change: (twin: Twin) => Promise<void>) => async (twin: Twin) => {
   await change(twin)
   await twin.settle('the change is handled')

@@ -1,5 +1,5 @@
-// Package controller has a controller of Widgets and their webhooks. For each Widget, the controller adds a finalizer, records events,
-// applies the box, which is a ConfigMap with the size and colour of the Widget, and writes the status.
+// Package controller has a controller of Widgets and their webhooks. For each Widget without the label managed=no, the controller adds a
+// finalizer, records events, applies the box, which is a ConfigMap with the size and colour of the Widget, and writes the status.
 package controller
 
 import (
@@ -27,7 +27,7 @@ const (
 	FieldOwner = client.FieldOwner("widget-controller")
 )
 
-// WidgetReconciler applies a ConfigMap, the box, for each Widget, except for Widgets with the label managed=no.
+// WidgetReconciler reconciles Widgets, see the package comment.
 type WidgetReconciler struct {
 	client.Client
 	// Recorder writes events of core/v1, Events writes events of events.k8s.io.

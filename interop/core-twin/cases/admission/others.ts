@@ -185,8 +185,8 @@ export const otherAdmissionCases: Cases = {
       metadata: { name: 'b', labels: { 'cluster.x-k8s.io/cluster-name': clusterName } },
       spec: { clusterName, bindings: [{ clusterResourceSetName: 'crs', resources: [] }] },
     },
-    // The controllers delete a binding whose Cluster (`spec.clusterName`) does not exist. The second Cluster has the name of the binding,
-    // because a ClusterResourceSet names a binding after its Cluster.
+    // The controllers delete a binding whose Cluster (`spec.clusterName`) does not exist. A ClusterResourceSet names a binding
+    // after its Cluster, so the case also creates a Cluster with the name of the binding.
     before: async (twin) => {
       await twin.create(Cluster, {
         metadata: { name: clusterName },

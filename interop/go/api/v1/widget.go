@@ -1,4 +1,4 @@
-// Package v1 has the storage version of Widget, the custom resource of these tests.
+// Package v1 has the storage version of Widget, the custom resource of the tests in interop/go.
 package v1
 
 import (
