@@ -13,7 +13,7 @@ import { IPAddress } from './ipam/v1beta2/ip-address.ts'
 import { IPAddressClaim } from './ipam/v1beta2/ip-address-claim.ts'
 import { ExtensionConfig } from './runtime/v1beta2/extension-config.ts'
 
-/** All kinds of the core provider, to install their CustomResourceDefinitions. */
+/** All kinds of the core provider. */
 export const coreKinds = [
   Cluster,
   ClusterClass,

@@ -60,14 +60,17 @@ function valuesOf(schema: JSONSchema, field: string, depth = 0): fc.Arbitrary<un
   return anything
 }
 
-/** Generates any JSON value except null, -0, and values whose text contains an `e`, such as booleans and numbers with an exponent. */
+/**
+ * Generates JSON values with at most one level of nesting, but not null, -0, or values whose text contains an `e`, such as booleans and
+ * numbers with an exponent.
+ */
 const anything = fc
   .jsonValue({ maxDepth: 1 })
   .filter((value) => value !== null && !Object.is(value, -0) && JSON.stringify(value).indexOf('e') < 0)
 
 function structs(schema: JSONSchema, field: string, depth: number): fc.Arbitrary<unknown> {
   const { properties = {}, required = [], minProperties = 0 } = schema
-  // Only the type JSONSchemaProps, the schemas of ClusterClass variables, has a field of this name.
+  // Only JSONSchemaProps, the type of the schemas of ClusterClass variables, has a field of this name.
   const isSchema = 'x-kubernetes-preserve-unknown-fields' in properties
   const shape: { [name: string]: fc.Arbitrary<unknown> } = {}
   for (const [name, property] of Object.entries(properties)) {

@@ -1464,7 +1464,7 @@ meta/v1.LabelSelectorRequirement
 runtime/v1alpha1.ClientConfig
   url *string e {"maxLength":512,"minLength":1}
   service *runtime/v1alpha1.ServiceReference e
-  caBundle bytes e ={"format":"byte","maxLength":51200,"minLength":1,"type":"string"}
+  caBundle bytes e {"maxLength":51200,"minLength":1}
 runtime/v1alpha1.ExtensionConfig
   kind string e
   apiVersion string e

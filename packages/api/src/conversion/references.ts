@@ -1,7 +1,6 @@
 /**
- * Finds the references of v1beta2 that name the group of a provider object, but no version: `infrastructureRef`, `controlPlaneRef` and
- * `bootstrap.configRef`. In older versions, such a reference contains an apiVersion, which the CustomResourceDefinition of the provider
- * object determines.
+ * Finds the references that have an apiVersion in older versions, but only an API group in v1beta2: `infrastructureRef`, `controlPlaneRef`
+ * and `bootstrap.configRef`. The conversion to an older version takes the apiVersion from the CustomResourceDefinition of the provider object.
  */
 import { type GroupKind, isRecord } from '@capstan/kube'
 

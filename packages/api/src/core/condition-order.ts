@@ -1,6 +1,6 @@
 /**
- * The order of conditions in all Cluster API objects, the most important first. Types that are not in this list follow alphabetically,
- * then `Paused` and `Deleting`. Upstream: util/conditions/sort.go, v1.14.
+ * The order of conditions in Cluster API objects. Types that are not in this list follow alphabetically, then `Paused` and `Deleting`.
+ * Upstream: util/conditions/sort.go, v1.14.
  */
 export const ConditionOrder = [
   'Available',

@@ -58,7 +58,7 @@ test.each(patches.filter(isDifferent))(
   },
 )
 
-test('the document is not changed, even when an operation fails after others have succeeded', () => {
+test('does not change the document when an operation fails after others have succeeded', () => {
   const before = structuredClone(document)
   expect(() =>
     applyOperations(document, [

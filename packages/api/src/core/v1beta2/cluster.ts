@@ -203,7 +203,7 @@ const failureDomains = s
     { minItems: 1, maxItems: 100 },
   )
   .listMap('name')
-  .doc('Failure domains of the Cluster. Machines in different failure domains do not fail together.')
+  .doc('Failure domains of the Cluster, as the infrastructure provider reports them.')
 export type FailureDomain = Infer<typeof failureDomains>[number]
 
 const clusterStatus = s.object(

@@ -10,7 +10,7 @@ import { maxInFlight } from './shared/health-check.ts'
 import { labelSelector } from './shared/label-selector.ts'
 import { legacyStatus } from './shared/legacy-status.ts'
 import { nonEmpty } from './shared/limits.ts'
-import { machineCounts, machineSelectorText } from './shared/machine-counts.ts'
+import { legacyMachineCounts, machineCounts, machineSelectorText } from './shared/machine-counts.ts'
 import { machineSetDeletion } from './shared/machine-deletion.ts'
 import { type MachineTemplateSpec, machineTemplate } from './shared/machine-template.ts'
 import { machineNaming } from './shared/naming.ts'
@@ -46,8 +46,7 @@ const machineDeploymentStatus = s.object(
     versions: replicasByVersion.optional(),
     observedGeneration,
     deprecated: legacyStatus({
-      readyReplicas: machineCounts.readyReplicas,
-      availableReplicas: machineCounts.availableReplicas,
+      ...legacyMachineCounts,
       updatedReplicas: s.int32().optional().doc('Number of Machines of the newest template.'),
       unavailableReplicas: s.int32().optional().doc('Number of Machines that are unavailable or not yet created.'),
     }),

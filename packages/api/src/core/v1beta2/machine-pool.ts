@@ -137,7 +137,7 @@ export const MachinePool = defineKind({
     column('Current', '.status.replicas', { type: 'integer', description: 'Number of machines' }),
     column('Ready', '.status.readyReplicas', { type: 'integer', description: 'Machines that are Ready' }),
     column('Available', '.status.availableReplicas', { type: 'integer', description: 'Machines that are Available' }),
-    column('Up-to-date', '.status.upToDateReplicas', { type: 'integer', description: 'Machines that match the template' }),
+    column('Up-to-date', '.status.upToDateReplicas', { type: 'integer', description: 'Machines that are up to date' }),
     pausedColumn,
     phaseColumn,
     ageColumn,

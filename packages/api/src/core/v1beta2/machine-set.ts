@@ -9,7 +9,7 @@ import { coreLabels } from './shared/core-labels.ts'
 import { labelSelector } from './shared/label-selector.ts'
 import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
 import { nonEmpty } from './shared/limits.ts'
-import { machineCounts, machineSelectorText } from './shared/machine-counts.ts'
+import { legacyMachineCounts, machineCounts, machineSelectorText } from './shared/machine-counts.ts'
 import { machineSetDeletion } from './shared/machine-deletion.ts'
 import { type MachineTemplateSpec, machineTemplate } from './shared/machine-template.ts'
 import { machineNaming } from './shared/naming.ts'
@@ -41,8 +41,7 @@ const machineSetStatus = s.object(
     observedGeneration,
     deprecated: legacyStatus({
       ...legacyFailure,
-      readyReplicas: machineCounts.readyReplicas,
-      availableReplicas: machineCounts.availableReplicas,
+      ...legacyMachineCounts,
       fullyLabeledReplicas: s.int32().optional().doc('Number of Machines that have the labels of the template.'),
     }),
   },

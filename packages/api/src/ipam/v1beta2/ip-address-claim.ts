@@ -28,7 +28,7 @@ const ipAddressClaimStatus = s.object(
 )
 export interface IPAddressClaimStatus extends Infer<typeof ipAddressClaimStatus> {}
 
-/** Conditions that IPAM providers report. Core writes no conditions. Providers may have further reasons. */
+/** Conditions of an IPAddressClaim. IPAM providers write them, and may use further reasons; core writes none. */
 export const IPAddressClaimConditions = conditionTypes({
   Ready: ['AllocationFailed', 'PoolNotReady', 'PoolExhausted'],
 })

@@ -15,7 +15,7 @@ export interface RegisteredHandler {
 
 export interface PreflightFinding {
   readonly handler: string
-  /** `gone`: the release does not call this version of the hook. `deprecated`: a later release will not call it. */
+  /** `gone`: the release does not call this version of the hook. `deprecated`: a later release may no longer call it. */
   readonly kind: 'gone' | 'deprecated'
   readonly message: string
 }

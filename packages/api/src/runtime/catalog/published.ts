@@ -3,7 +3,7 @@ import { isRecord } from '@capstan/kube'
 import type { ReleasedCatalog } from './release.ts'
 
 /**
- * Returns the hooks of a document such as upstream's `runtime-sdk-openapi.yaml`; `undefined` for any other document. Only group, version, name
+ * Returns the hooks of a document such as upstream's `runtime-sdk-openapi.yaml`; `undefined` if it describes no hook. Only group, version, name
  * and whether the hook is deprecated are read: `blocking`, `request` and `response` are placeholders, and a deprecation has the release of the
  * document and no date.
  */

@@ -1,5 +1,5 @@
 /**
- * The hooks of upstream's releases, for checks before an upgrade to another release.
+ * The hooks of upstream's releases v1.10 to v1.14, for checks before an upgrade to another release.
  * Upstream: api/runtime/hooks of each release; exp/runtime/hooks in v1.10.
  */
 import { HooksGroup } from '../hook.ts'

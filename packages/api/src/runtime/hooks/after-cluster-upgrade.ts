@@ -2,7 +2,10 @@ import { s } from '@capstan/kube'
 import { defineHook, retryResponse } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Hook that is called when the control plane and all workers have the version of the topology, and again until it no longer blocks. */
+/**
+ * Hook that is called after an upgrade, when the control plane and all workers have the version of the topology, and again until it no longer
+ * blocks.
+ */
 export const AfterClusterUpgrade = defineHook({
   name: 'AfterClusterUpgrade',
   tag: 'Lifecycle Hooks',

@@ -1,7 +1,7 @@
 import { commonResponse, defineHook } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Hook that is called when the control plane is initialized, and again until a call succeeds. It blocks no step. */
+/** Hook that is called when the control plane of a topology is initialized, and again until a call succeeds. It blocks no step. */
 export const AfterControlPlaneInitialized = defineHook({
   name: 'AfterControlPlaneInitialized',
   tag: 'Lifecycle Hooks',

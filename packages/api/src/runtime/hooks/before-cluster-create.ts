@@ -6,7 +6,7 @@ export const BeforeClusterCreate = defineHook({
   name: 'BeforeClusterCreate',
   tag: 'Lifecycle Hooks',
   blocking: true,
-  doc: 'Called after the Cluster was created and immediately before the objects of its topology are created. While it blocks, no object is created.',
+  doc: 'Called after the Cluster was created and immediately before the objects of its topology are created. While it blocks, none of these objects is created.',
   request: { cluster: wireCluster },
   response: retryResponse,
 })

@@ -1,7 +1,9 @@
 import { defineHook, retryResponse } from '../hook.ts'
 import { wireCluster } from './wire-cluster.ts'
 
-/** Hook that is called before core deletes the objects of a Cluster that is being deleted, and again until it no longer blocks. */
+/**
+ * Hook that is called before core deletes the objects of a Cluster with a topology that is being deleted, and again until it no longer blocks.
+ */
 export const BeforeClusterDelete = defineHook({
   name: 'BeforeClusterDelete',
   tag: 'Lifecycle Hooks',

@@ -247,7 +247,7 @@ describe('validation of a Cluster', () => {
   test.each<[string, Cluster['spec'], Cluster['spec'] | undefined, string[]]>([
     ['accepts a topology', cluster.spec, undefined, []],
     [
-      'rejects a spec without references and topology',
+      'rejects a spec without references or a topology',
       {},
       undefined,
       ['spec: Forbidden: one of spec.controlPlaneRef, spec.infrastructureRef or spec.topology must be set'],
@@ -343,7 +343,7 @@ describe('validation of a ClusterClass', () => {
       ],
     ],
     [
-      'rejects health checks with a short timeout, and for a control plane without machine infrastructure',
+      'rejects a health check with a short timeout, and a health check of a control plane without machine infrastructure',
       { controlPlane: { templateRef: ref('PTemplate'), healthCheck: { checks: { nodeStartupTimeoutSeconds: 5 } } } },
       [
         'spec.controlPlane.healthCheck.checks.nodeStartupTimeoutSeconds: Invalid value: 5: must be at least 30s',
@@ -360,7 +360,7 @@ describe('validation of a ClusterClass', () => {
       ],
     ],
     [
-      'accepts versions without a patch number, and prints the found version in the error with patch number 0',
+      'does not reject a missing patch number, and prints it as 0 in the error for an omitted minor version',
       { kubernetesVersions: ['v1.34', 'v1.36'] },
       ['spec.kubernetesVersion[1]: Invalid value: "v1.36": expecting a version with minor 34 or 35, found version 1.36.0'],
     ],

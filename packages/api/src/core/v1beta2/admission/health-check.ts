@@ -4,7 +4,7 @@ import { invalid } from '@capstan/kube'
 import type { HealthCheckRemediation, HealthChecks } from '../shared/health-check.ts'
 import { intOrPercentErrors } from './field-checks.ts'
 
-/** Minimum of `nodeStartupTimeoutSeconds`; 0 disables the timeout. A shorter timeout would replace Machines that start slowly. */
+/** Minimum of `nodeStartupTimeoutSeconds`, except 0, which disables the timeout. */
 const MinStartupTimeout = 30
 
 /** Returns the errors of a health check; `path` is the path of the health check in its object, such as `spec`. */

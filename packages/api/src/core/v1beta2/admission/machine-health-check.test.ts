@@ -37,7 +37,7 @@ describe('defaults', () => {
   })
 })
 
-// Upstream: machinehealthcheck_test.go, v1.14, for inputs and results; the texts are those of upstream's webhook.
+// Most inputs and results are from upstream's machinehealthcheck_test.go, v1.14; the texts are those of upstream's webhook.
 describe('validation', () => {
   test.each<[string, Partial<MachineHealthCheckSpec>, string[]]>([
     ['accepts a selector', {}, []],

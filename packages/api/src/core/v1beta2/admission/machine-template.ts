@@ -1,7 +1,4 @@
-/**
- * Admission rules that MachineSets and MachineDeployments have in common, because both contain a template of Machines.
- * Upstream: core/webhooks/admission, v1.14.
- */
+/** Admission rules that MachineSets and MachineDeployments have in common. Upstream: core/webhooks/admission, v1.14. */
 import type { FieldError } from '@capstan/kube'
 import { forbidden, invalid } from '@capstan/kube'
 import { MachineSetSkipPreflightChecksAnnotation } from '../../well-known.ts'
@@ -38,8 +35,8 @@ export const templateTaintErrors = ({ spec: { taints } }: MachineTemplateSpec): 
 ]
 
 /**
- * Returns an error for a naming template without a random part, because a second Machine would get the same name. The package `core` finds
- * other errors on admission, by rendering the template (`naming/machine-naming-admission.ts`).
+ * Returns an error for a naming template that does not contain the text `{{ .random }}`: without a random part, a second Machine would get the
+ * same name. The package `core` finds other errors on admission, by rendering the template (`naming/machine-naming-admission.ts`).
  */
 export const machineNamingErrors = (naming: MachineNaming | undefined): FieldError[] =>
   !naming?.template || naming.template.includes('{{ .random }}')

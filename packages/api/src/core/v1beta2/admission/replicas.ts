@@ -1,4 +1,4 @@
-/** Defaults replicas. Upstream: core/webhooks/admission/machinedeployment.go and machineset.go, v1.14. */
+/** Defaults replicas. Upstream: core/webhooks/admission/machinedeployment.go, machineset.go and machinepool.go, v1.14. */
 import { messageOf, parseGoInteger, StatusError } from '@capstan/kube'
 import { AutoscalerMaxSizeAnnotation, AutoscalerMinSizeAnnotation } from '../../well-known.ts'
 

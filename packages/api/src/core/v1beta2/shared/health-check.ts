@@ -27,7 +27,7 @@ export const healthChecks = s
       nodeStartupTimeoutSeconds: s
         .int32({ minimum: 0 })
         .optional()
-        .doc('Time in which a Machine must get a Node; 600 when absent, without limit when 0.'),
+        .doc('Seconds within which a Machine must get a Node; 600 when absent, without limit when 0.'),
       unhealthyNodeConditions: s
         .list(unhealthyNodeCondition, { minItems: 1, maxItems: 100 })
         .atomic()

@@ -1,4 +1,4 @@
-/** The v1beta1 status, which v1beta2 contains under `status.deprecated`. */
+/** Fields of the v1beta1 status that v1beta2 contains under `status.deprecated`. */
 import type { Infer, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { shortText } from './limits.ts'

@@ -1,8 +1,8 @@
-/** Patterns and length limits of names and values that many fields have in common, as in upstream's CRDs. */
+/** Patterns and limits of fields, as in upstream's CRDs. */
 
 /** Requires an object to have at least one member. */
 export const nonEmpty = { minProperties: 1 } as const
-/** Length of a short text that may contain any characters, such as a version. */
+/** Limits of the length of a short text that may contain any characters, such as a version. */
 export const shortText = { minLength: 1, maxLength: 256 } as const
 
 export const dnsSubdomain = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'
@@ -15,5 +15,5 @@ export const qualifiedName =
 export const labelValue = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'
 export const groupVersion = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\\/[a-z]([-a-z0-9]*[a-z0-9])?$'
 
-/** Length and pattern of the name of an object. */
+/** Limits of the length, and the pattern, of the name of an object. */
 export const objectName = { minLength: 1, maxLength: 253, pattern: dnsSubdomain } as const

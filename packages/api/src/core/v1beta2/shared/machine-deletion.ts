@@ -7,22 +7,30 @@ const timeouts = {
   nodeDrainTimeoutSeconds: s
     .int32({ minimum: 0 })
     .optional()
-    .doc('Timeout of draining the Node; without limit when absent or 0.'),
+    .doc(
+      'Timeout of draining the Node; 0 means without limit. Default: 0; in the topology of a Cluster, the value of the class.',
+    ),
   nodeVolumeDetachTimeoutSeconds: s
     .int32({ minimum: 0 })
     .optional()
-    .doc('Timeout of detaching the volumes of the Node; without limit when absent or 0.'),
+    .doc(
+      'Timeout of detaching the volumes of the Node; 0 means without limit. Default: 0; in the topology of a Cluster, the value of the class.',
+    ),
   nodeDeletionTimeoutSeconds: s
     .int32({ minimum: 0 })
     .optional()
-    .doc('Timeout of deleting the Node; 10 when absent, without limit when 0.'),
+    .doc(
+      'Timeout of deleting the Node; 0 means without limit. Default: 10; in the topology of a Cluster, the value of the class.',
+    ),
 }
 
 const order = {
   order: s
     .enum('Random', 'Newest', 'Oldest')
     .optional()
-    .doc('Which Machines are deleted first on scale down: Random (when absent), Newest or Oldest.'),
+    .doc(
+      'Which Machines are deleted first on scale down: Random, Newest or Oldest. Default: Random; in the topology of a Cluster, the value of the class.',
+    ),
 }
 
 /** Field `deletion` of Machines, and of control planes and MachinePools in a topology or ClusterClass. */

@@ -11,7 +11,9 @@ import { contractReference } from './references.ts'
 
 const bootstrap = s
   .object({
-    configRef: contractReference.optional().doc('The provider object that creates the bootstrap data.'),
+    configRef: contractReference
+      .optional()
+      .doc('The provider object that creates the bootstrap data; in a MachineSet or MachineDeployment, its template.'),
     dataSecretName: s
       .string({ minLength: 0, maxLength: 253 })
       .optional()

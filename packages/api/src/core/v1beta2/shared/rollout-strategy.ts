@@ -1,4 +1,4 @@
-/** The field `rollout` of MachineDeployments, of their classes, and of control plane and MachineDeployments in a Cluster's topology. */
+/** The field `rollout` of MachineDeployments, of their classes, and of the control plane and MachineDeployments in a Cluster's topology. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { nonEmpty } from './limits.ts'

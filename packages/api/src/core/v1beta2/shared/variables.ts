@@ -12,7 +12,7 @@ export const variableValues = s
     { minItems: 1, maxItems: 1000 },
   )
   .listMap('name')
-  .doc('Values of the variables that the ClusterClass defines.')
+  .doc('Values of the variables of the ClusterClass.')
 export type ClusterVariable = Infer<typeof variableValues>[number]
 
 export const variableOverrides = s
@@ -78,7 +78,7 @@ export const jsonSchemaProps = s
     },
     { minProperties: 1 },
   )
-  .doc('The schema, in the part of OpenAPI v3 that CustomResourceDefinitions use.')
+  .doc('The schema, in a subset of the OpenAPI v3 schemas of CustomResourceDefinitions.')
 /** Schema of a variable. In the CRD, nested schemas may be any JSON, because a structural schema cannot refer to itself. */
 export interface JSONSchemaProps
   extends Omit<
