@@ -312,6 +312,19 @@ describe('tapes (recorded hook calls)', () => {
     const replay = (...argv: string[]) =>
       runToEnd(['hooks', 'replay', tape, '--url', url, '--ca', join(folder, 'ca2.pem'), ...argv])
 
+    test('a difference of Discovery names the hook without a handler', async () => {
+      const lines = readCalls(tape)
+      const index = lines.findIndex((text) => text.includes('"hook":"Discovery"'))
+      const discovery = JSON.parse(lines[index]!)
+      discovery.response.handlers.pop()
+      const changedTape = join(folder, 'discovery.tape')
+      writeFileSync(changedTape, lines.with(index, JSON.stringify(discovery)).join('\n'))
+      const argv = ['hooks', 'replay', changedTape, '--url', url, '--ca', join(folder, 'ca2.pem'), '--hook', 'Discovery']
+      const { code, out } = await runToEnd(argv)
+      expect(code).toBe(1)
+      expect(out).toContain(`line ${index + 1}: Discovery: handlers`)
+    })
+
     test('reports no differences for equal responses, otherwise the differences and exit code 1', async () => {
       const equalReplay = await replay()
       expect({ code: equalReplay.code, err: equalReplay.err }).toEqual({ code: 0, err: '' })

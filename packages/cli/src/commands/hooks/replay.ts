@@ -1,6 +1,6 @@
 import { createCatalog } from '@capstan/api'
 import type { RepeatedCall, Tape } from '@capstan/extension'
-import { differenceText, resendTape, shortHandler } from '@capstan/extension'
+import { differenceText, resendTape, shortHandler, type TapedCall } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import { readTapeFile } from '../../hook-tapes.ts'
@@ -55,9 +55,12 @@ export const replayCommand = (io: Io, finish: (code: number) => void): Command =
     })
 
 function callsOf({ calls }: Tape): string {
-  const names = new Set(calls.map((call) => `${call.hook}${call.handler === undefined ? '' : ` of ${shortHandler(call)}`}`))
+  const names = new Set(calls.map(nameOf))
   return names.size === 0 ? 'It has no calls at all.' : `It has ${[...names].sort().join(', ')}.`
 }
+
+/** Returns the names of the hook and the handler of a call. Discovery has no handler. */
+const nameOf = (call: TapedCall): string => (call.handler === undefined ? call.hook : `${call.hook} of ${shortHandler(call)}`)
 
 /** Prints one line for each handler and one for Discovery, then one line for each difference. */
 function print(io: Io, tape: Tape, resent: readonly RepeatedCall[]): void {
@@ -70,7 +73,7 @@ function print(io: Io, tape: Tape, resent: readonly RepeatedCall[]): void {
   for (const line of table(heading, rows)) io.out(line)
   for (const { call, differences } of resent) {
     for (const difference of differences) {
-      io.out(`line ${call.line}: ${call.hook} of ${shortHandler(call)}: ${differenceText(difference, ['on tape', 'now'])}`)
+      io.out(`line ${call.line}: ${nameOf(call)}: ${differenceText(difference, ['on tape', 'now'])}`)
     }
   }
   if (tape.isLastLineIncomplete) io.err('capstan: the last line of the tape is incomplete and was ignored')
