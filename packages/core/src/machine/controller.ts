@@ -8,11 +8,11 @@ import {
   RevisionAnnotation,
 } from '@capstan/api'
 import { type Cache, type Controller, type Index, indexByLabel, watches, whenChanged } from '@capstan/controller'
-import { controllerOf, equal, getCondition, isDeleting, keyOf, keyText, minutes, type Node, type ObjectKey } from '@capstan/kube'
+import { controllerOf, getCondition, isDeleting, keyOf, keyText, minutes, type Node, type ObjectKey } from '@capstan/kube'
 import type { RuntimeClient } from '@capstan/extension'
-import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
+import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
 import { MachinesByClusterName, objectsOfCluster } from '../indexes.ts'
-import { nodeIndexValues } from './node.ts'
+import { nodeIndexValues, objectsOfNodeEvent } from '../node-events.ts'
 import { changedByOthers } from '../changed-by-others.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
 import { reconcileMachine } from './reconcile.ts'
@@ -52,7 +52,10 @@ export function createMachineController({
       watches(MachineDrainRule, () => []),
     ],
     sources: [
-      clusters.source({ map: machinesOfEvent, unreachableAfter: remoteConditionsGracePeriod }),
+      clusters.source({
+        map: objectsOfNodeEvent(MachinesByClusterName, byNode, nodeFacts),
+        unreachableAfter: remoteConditionsGracePeriod,
+      }),
       { start: (enqueue) => updates.whenExtensionsChange(enqueue) },
     ],
     concurrency,
@@ -81,14 +84,6 @@ const rolloutMatters = whenChanged((set: MachineSet | MachineDeployment) => ({
 
 const machinesOfDeployment = ({ metadata }: MachineDeployment, cache: Cache): ObjectKey[] =>
   cache.byIndex(byDeployment, keyText(keyOf({ metadata }))).map(keyOf)
-
-function machinesOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
-  if (event.kind !== 'node') return cache.byIndex(MachinesByClusterName, keyText(event.cluster)).map(keyOf)
-  const { node, previous, cluster } = event
-  if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
-  const indexValues = nodeIndexValues(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
-  return indexValues.flatMap((indexValue) => cache.byIndex(byNode, indexValue).map(keyOf))
-}
 
 /** Fields of a Node whose changes trigger a reconcile of its Machine. The times of heartbeats are not among them. */
 const nodeFacts = ({ metadata, spec, status }: Node) => ({

@@ -1,16 +1,6 @@
 import { InfraMachineContract, MachineConditions, type MachineNodeInfo } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
-import {
-  type Condition,
-  getCondition,
-  isDeleting,
-  isTrue,
-  keyOf,
-  type NewCondition,
-  Node,
-  type ObjectKey,
-  timestamp,
-} from '@capstan/kube'
+import { type Condition, getCondition, isDeleting, isTrue, keyOf, type NewCondition, Node, timestamp } from '@capstan/kube'
 import { failsForLonger, type Health, Timing, type WorkloadCluster } from '../cluster-cache/accessor.ts'
 import { externalOf, read } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
@@ -207,16 +197,4 @@ function nodeHealthyCondition(node: Node): NewCondition {
     ? `* Node.AllConditions: ${reported[0]!.message}`
     : lines.map(({ type, message }) => `* Node.${type}: ${message}`).join('\n')
   return isWrong ? NodeHealthy.false('NodeNotHealthy', text) : NodeHealthy.unknown('NodeHealthyUnknown', text)
-}
-
-/**
- * Returns the values by which Machines and MachinePools are indexed: one for the name and one for the provider ID of a Node, if given. A Node
- * and the objects that refer to it have a value in common.
- */
-export const nodeIndexValues = (
-  cluster: ObjectKey,
-  { name, providerID }: { name?: string | undefined; providerID?: string | undefined },
-): string[] => {
-  const prefix = `${cluster.namespace}/${cluster.name}`
-  return [...(name ? [`${prefix}/name/${name}`] : []), ...(providerID ? [`${prefix}/providerID/${providerID}`] : [])]
 }

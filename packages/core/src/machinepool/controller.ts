@@ -1,8 +1,8 @@
 import { Cluster, Machine, MachinePool } from '@capstan/api'
-import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
-import { equal, getCondition, isDeleting, keyOf, keyText, type Node, type ObjectKey } from '@capstan/kube'
-import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
-import { nodeIndexValues } from '../machine/node.ts'
+import { type Controller, type Index, watches, whenChanged } from '@capstan/controller'
+import { getCondition, isDeleting, type Node } from '@capstan/kube'
+import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
+import { nodeIndexValues, objectsOfNodeEvent } from '../node-events.ts'
 import { changedByOthers } from '../changed-by-others.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
 import { MachinePoolsByClusterName, objectsOfCluster } from '../indexes.ts'
@@ -29,7 +29,7 @@ export function createMachinePoolController({
       watches(Cluster, objectsOfCluster(MachinePoolsByClusterName), clusterMatters),
       watches(Machine, poolOfLabels, machineMatters),
     ],
-    sources: [clusters.source({ map: poolsOfEvent })],
+    sources: [clusters.source({ map: objectsOfNodeEvent(MachinePoolsByClusterName, byNode, nodeFacts) })],
     concurrency,
     reconcile: (key, context) => reconcileMachinePool(key, { ...context, clusters }),
   }
@@ -47,14 +47,6 @@ const machineMatters = whenChanged((machine: Machine) => ({
   version: machine.status?.nodeInfo?.kubeletVersion ?? machine.spec.version,
   conditions: ['Ready', 'Available', 'UpToDate'].map((type) => getCondition(machine, type)?.status),
 }))
-
-function poolsOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
-  if (event.kind !== 'node') return cache.byIndex(MachinePoolsByClusterName, keyText(event.cluster)).map(keyOf)
-  const { node, previous, cluster } = event
-  if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
-  const indexValues = nodeIndexValues(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
-  return indexValues.flatMap((indexValue) => cache.byIndex(byNode, indexValue).map(keyOf))
-}
 
 /** Fields of a Node on which its MachinePool depends; the times of heartbeats are excluded. */
 const nodeFacts = ({ metadata, spec, status }: Node) => ({
