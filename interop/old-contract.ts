@@ -1,6 +1,7 @@
 /**
  * Runs environment tests of core and the local provider with providers of contract v1beta1: the provider kinds declare that contract. The
- * tests and the providers use the fields of contract v1beta2, and their requests are converted (`packages/testing/src/contract-twin.ts`).
+ * tests and the providers use the fields of contract v1beta2, and their requests except JSON patches are converted
+ * (`packages/testing/src/contract-twin.ts`).
  * `npm test` runs the same tests with contract v1beta2.
  */
 import { globSync, readFileSync } from 'node:fs'

@@ -1,4 +1,7 @@
-/** Normalizes values that always differ between two servers: identities, times, counters, addresses, random values. */
+/**
+ * Normalizes parts of the output that can differ between any two runs: identities, times, counters, addresses, random values. Removes log
+ * lines of kubectl that depend on timing.
+ */
 import { isRecord } from '@capstan/kube'
 
 const replacements: readonly (readonly [RegExp, string])[] = [
@@ -27,7 +30,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-RANDOM'],
   // Memory addresses in panics of kubectl: v1.36.2 panics in `auth reconcile`.
   [/\b0x[0-9a-f]+\b/g, '0xN'],
-  // Values of the column AGE.
+  // Ages and other durations, such as in the columns AGE and DURATION.
   [/(?<=[ \t(]|^)(\d+(ms|[smhdy]))+(?=$|[ \t)])/gm, 'AGE'],
   [/<(invalid|unknown)>(?=$)/gm, 'AGE'],
   [/\b\d+ seconds? ago\b/g, 'AGE ago'],

@@ -15,7 +15,7 @@ export async function moveAndMoveBack(
 ): Promise<void> {
   const { client, namespace, checks } = context
   const target = elsewhere.client()
-  // clusterctl does not move Secrets that belong neither to a Cluster nor to one of its objects, so Secrets are not compared.
+  // clusterctl does not move every Secret of the namespace (not those that belong to no other object), so Secrets are not compared.
   const movableOn = async (server: Client) =>
     [...(await clusterApiObjects({ client: server, namespace })).keys()].sort().filter((name) => !name.startsWith('Secret '))
   const before = await movableOn(client)

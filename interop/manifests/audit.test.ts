@@ -19,7 +19,7 @@ const grant = (rule: Partial<Grant['rules'][number]>, namespace?: string): Grant
 const widgets = { apiGroup: 'g', resource: 'widgets' }
 
 test.each<[string, Grant, AuditEvent[], string[]]>([
-  ['no request', grant({}), [], ['role: get widgets.g']],
+  ['an empty audit log', grant({}), [], ['role: get widgets.g']],
   ['a request with the verb on the resource', grant({}), [event('get', widgets)], []],
   ['a request with another verb', grant({}), [event('list', widgets)], ['role: get widgets.g']],
   ['a request for another API group', grant({}), [event('get', { ...widgets, apiGroup: 'h' })], ['role: get widgets.g']],
@@ -66,8 +66,8 @@ test.each<[string, Grant, AuditEvent[], string[]]>([
     [event('patch', widgets)],
     ['role: create widgets.g'],
   ],
-])('unusedPermissions returns the permissions that no request used: %s', (_, role, events, texts) => {
-  expect(unusedPermissions([role], events).map(permissionText)).toEqual(texts)
+])('unusedPermissions returns the permissions that no request used: %s', (_, granted, events, texts) => {
+  expect(unusedPermissions([granted], events).map(permissionText)).toEqual(texts)
 })
 
 test('unusedPermissions ignores requests of other users', () => {

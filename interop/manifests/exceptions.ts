@@ -1,4 +1,4 @@
-/** Permissions that no request of the suite `manifests` uses, each with the reason why the roles grant it. */
+/** Permissions that the suite `manifests` may leave unused, each with the reason why the roles grant it. */
 import type { Permission } from './audit.ts'
 
 interface Exception {
@@ -24,11 +24,12 @@ const exceptions: readonly Exception[] = [
       verb === 'get' && (/\.(x-k8s\.io|capstan\.dev)$/.test(group) || resource === 'secrets'),
   },
   {
-    reason: 'labels of a namespace are read before a hook is called, but this run has no reachable extension',
+    reason:
+      'a namespace is read before a hook is called, and when a controller of Kubernetes deletes an object of a topology; this run has no reachable extension, and need not have such a deletion',
     appliesTo: ({ resource, verb }) => resource === 'namespaces' && verb === 'get',
   },
   {
-    reason: 'a MachineHealthCheck is deleted when the topology and the class no longer define it',
+    reason: 'a MachineHealthCheck is deleted with its MachineDeployment, or when the topology and the class no longer define it',
     appliesTo: ({ resource, verb }) => resource === 'machinehealthchecks' && verb === 'delete',
   },
   {

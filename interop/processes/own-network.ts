@@ -1,4 +1,4 @@
-/** Network namespaces that have only a loopback interface, for programs that can only listen on all addresses. */
+/** Network namespaces that have only a loopback interface, for suites whose programs listen on all addresses or whose pods need addresses. */
 import { spawnSync } from 'node:child_process'
 
 /** Command line prefix that runs a command in a new network namespace, or the reason why the machine does not allow this. */

@@ -1,5 +1,5 @@
 /**
- * Records upstream's OpenAPI document of the hooks, with a line for each path and schema. Omits descriptions, defaults, and members whose
+ * Records the paths and schemas of upstream's OpenAPI document of the hooks, each on one line. Omits descriptions, defaults, and members whose
  * names begin with `x-`.
  *
  * Usage: `node interop/recordings/record-hooks.ts`.
@@ -24,7 +24,7 @@ export function recordedForm(text: string): string {
 }
 
 /**
- * Removes descriptions, defaults, and members whose names begin with `x-`. With `isFields`, `value` is the map `properties` of a schema: its
+ * Removes descriptions, defaults, and members whose names begin with `x-`, and sorts the other members by name. With `isFields`, `value` is the map `properties` of a schema: its
  * keys are names of fields, such as `description`, and are kept.
  */
 function structure(value: unknown, isFields = false): unknown {

@@ -1,5 +1,5 @@
 /**
- * Records the objects of a Cluster that upstream's core has created with the local provider, and the Nodes of its workload cluster. The
+ * Records the objects of a Cluster that upstream's core and the local provider have reconciled, and the Nodes of its workload cluster. The
  * test `packages/testing/src/take-over.env.test.ts` begins with the recorded objects.
  *
  * Usage: `node interop/recordings/record-take-over.ts`.

@@ -1,4 +1,7 @@
-/** Compares the observations of the cases: those of upstream's core on both API servers, and those of our core with upstream's. */
+/**
+ * Compares the observations of the cases: those of upstream's core on `capstan apiserver`, and those of our core, with those of upstream's
+ * core on kube-apiserver.
+ */
 import type { Checks } from '../processes/capstan-process.ts'
 import type { Observations } from './case-context.ts'
 
@@ -6,7 +9,7 @@ interface Difference {
   /** Pattern of the names of the observations to which this entry applies. */
   readonly names: RegExp
   readonly reason: string
-  /** Normalizes the permitted differences, and only these. */
+  /** Normalizes the permitted differences, so that the other parts of the text are compared. */
   normalize(text: string): string
 }
 
@@ -24,7 +27,8 @@ const explained: readonly Difference[] = [
   },
   {
     names: /^stranger: /,
-    reason: 'the server closes the connection of a client without a valid certificate, and Go reports this with another text',
+    reason:
+      'the server closes the connection of a client without a valid certificate, and Go and Node report this with different texts',
     normalize: (text) => text.replace(/(?<=timeout=10s": ).*$/, 'the connection ends'),
   },
   {
@@ -46,7 +50,7 @@ const explained: readonly Difference[] = [
   },
 ]
 
-/** Compares the observations. If `allCasesRan`, each entry of `explained` must apply to a difference. */
+/** Compares the observations. If `allCasesRan`, each entry of `explained` must change a text of one of the two cores. */
 export function compareObservations(
   { onCapstan, onKubernetes, ours }: Readonly<Record<'onCapstan' | 'onKubernetes' | 'ours', Observations>>,
   checks: Checks,

@@ -1,6 +1,6 @@
 /**
- * Stub kinds of providers, and stub controllers that report every object as initialized at once. The suite tests the calls between core and
- * the extension, which do not depend on the provider.
+ * Stub kinds of providers, and stub controllers that report every object, except templates, as initialized at once. The suite
+ * `runtime-extension` tests the calls between core and the extension, which do not depend on the provider.
  */
 import {
   type Client,

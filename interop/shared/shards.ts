@@ -9,8 +9,8 @@ export const namespacesOfShards = (shards: number): string[] =>
   })
 
 /**
- * Returns how many of the shards of `leaseName` each manager holds, as numbers with the largest first. Returns `undefined` while a shard
- * has no holder.
+ * Returns, for each manager that holds shards of `leaseName`, the number of these shards, the largest number first. Returns `undefined` while
+ * a shard has no holder.
  */
 export function sharesOf(leases: readonly Lease[], leaseName: string, shards: number): number[] | undefined {
   const names = Array.from({ length: shards }, (_, shard) => shardLease(leaseName, shard, shards))

@@ -31,7 +31,7 @@ export async function moduleFolder(tool: string, module: string): Promise<string
   return (JSON.parse(text) as { Dir: string }).Dir
 }
 
-/** Runs a command and returns its stdout. @throws Error if its exit code is not 0 */
+/** Runs a command and returns its stdout. @throws Error if it cannot be started, or its exit code is not 0 */
 export async function output(
   command: string,
   args: readonly string[],

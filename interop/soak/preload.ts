@@ -19,10 +19,10 @@ Date.now = () => now() + (faults.step ?? 0)
 
 // Node does not export the class FileHandle, so its prototype is read from an open file.
 const handle = await open(process.execPath)
-const files = Object.getPrototypeOf(handle) as FileHandle
+const fileHandlePrototype = Object.getPrototypeOf(handle) as FileHandle
 await handle.close()
-const { datasync } = files
-files.datasync = async function (this: FileHandle) {
+const { datasync } = fileHandlePrototype
+fileHandlePrototype.datasync = async function (this: FileHandle) {
   if (faults.slow) await setTimeout(faults.slow)
   return datasync.call(this)
 }

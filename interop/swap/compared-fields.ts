@@ -4,7 +4,10 @@ import { isRecord, type KubeObject } from '@capstan/kube'
 /** The fields of an object that a takeover must not change: JSON values by path. */
 export type ComparedFields = ReadonlyMap<string, string>
 
-/** Returns the fields of an object and their field managers, without status, resourceVersion and the times in managedFields. */
+/**
+ * Returns the fields of an object and their field managers, without the status and its managers, resourceVersion, and the times in
+ * managedFields.
+ */
 export function comparedFields(object: KubeObject): ComparedFields {
   const { metadata, status: _status, ...otherFields } = object as KubeObject & { readonly status?: unknown }
   const { resourceVersion: _version, managedFields = [], ...rest } = metadata

@@ -18,9 +18,9 @@ export const BootstrapConfigContract = {
 const maxSecretNameLength = 253
 
 /**
- * Returns the name of the Secret with the bootstrap data; `undefined` or empty before the Secret exists.
+ * Returns the name of the Secret with the bootstrap data; `undefined` or empty until the provider reports it.
  *
- * @throws TypeError when the value is not a string, or is too long for a Machine
+ * @throws TypeError when `status` is not an object, or the name is not a string or is too long for a Machine
  */
 export const dataSecretNameOf = (config: object, contract: ContractVersion): string | undefined =>
   readText(config, BootstrapConfigContract.dataSecretName, contract, maxSecretNameLength)

@@ -8,7 +8,7 @@ import { type ContractVersion, ContractVersions } from './field.ts'
 /**
  * Returns the newest declared contract that core supports, and the greatest API version declared for it.
  *
- * @throws Error if none of the labels has a value
+ * @throws Error if no label of a contract that core supports has a value
  */
 export function latestContract({ metadata }: KubeObject): { contract: ContractVersion; version: string } {
   for (const contract of ContractVersions) {
@@ -25,7 +25,7 @@ export function latestContract({ metadata }: KubeObject): { contract: ContractVe
  * Returns the newest contract that core supports and whose label names `version`. If the labels of several contracts name it,
  * upstream selects one of these contracts at random.
  *
- * @throws Error if no label names `version`
+ * @throws Error if no label of a contract that core supports names `version`
  */
 export function contractOfVersion({ metadata }: KubeObject, version: string): ContractVersion {
   for (const contract of ContractVersions) {

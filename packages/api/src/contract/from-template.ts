@@ -23,9 +23,9 @@ export interface FromTemplateOptions {
 }
 
 /**
- * Returns the object to create from a provider's template: the template's `spec.template` with the given name and owner, the label
+ * Returns the object to create from a provider's template: the template's `spec.template` with the metadata of `options`, the label
  * for the name of the Cluster, and annotations that name the template. Of the metadata in `spec.template`, only labels and annotations are
- * kept. Pure. Upstream: controllers/external/util.go.
+ * kept. An apiVersion or kind that `spec.template` lacks is derived from the template. Pure. Upstream: controllers/external/util.go.
  */
 export function fromTemplate(template: UnknownObject, options: FromTemplateOptions): Input<UnknownObject> {
   const spec = template['spec']
@@ -54,7 +54,10 @@ export function fromTemplate(template: UnknownObject, options: FromTemplateOptio
   }
 }
 
-/** Returns the kind of the objects made from a kind of templates: `FooMachine` for `FooMachineTemplate`, in the same group and version. */
+/**
+ * Returns the kind of the objects made from templates of a kind, unless `spec.template` names another kind: `FooMachine` for
+ * `FooMachineTemplate`, in the same group and version.
+ */
 export function clonedKind(template: Kind<UnknownObject>): Kind<UnknownObject> {
   const kind = kindOfClones(template.kind)
   return unknownKind({ apiVersion: `${template.group}/${template.version}`, kind, plural: pluralOf(kind) })

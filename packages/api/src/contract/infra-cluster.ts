@@ -11,7 +11,7 @@ type FailureDomainMap = { [name: string]: { controlPlane?: boolean; attributes?:
 export const InfraClusterContract = {
   provisioned: field<boolean>(
     { v1beta1: 'status.ready', v1beta2: 'status.initialization.provisioned' },
-    'True once the infrastructure is provisioned. Core then copies endpoint and failure domains, and never sets status.initialization.infrastructureProvisioned of the Cluster back to false.',
+    'True once the infrastructure is provisioned. Core then copies the failure domains, and the endpoint if the Cluster has none, and never sets status.initialization.infrastructureProvisioned of the Cluster back to false.',
     { mandatory: true },
   ),
   controlPlaneEndpoint: field<ContractEndpoint>(
@@ -33,8 +33,9 @@ const maxFailureDomainLength = 256
 
 /**
  * Returns the failure domains of an InfraCluster in the form of the Cluster's status, sorted by name.
- * @throws TypeError when they are not a list of entries with a name (contract v1beta2) or a map from names (v1beta1), or violate the limits of
- *   `Cluster.status.failureDomains`
+ *
+ * @throws TypeError when `status` is not an object; when the failure domains are not a list of entries with a name (contract v1beta2) or a
+ * map from names (v1beta1); when two have the same name; or when they violate the limits of `Cluster.status.failureDomains`
  */
 export function failureDomainsOf(infraCluster: object, contract: ContractVersion): FailureDomain[] {
   const value: unknown = readField(infraCluster, InfraClusterContract.failureDomains, contract)

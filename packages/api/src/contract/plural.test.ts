@@ -13,6 +13,6 @@ test.each([
   ['Status', 'statuses'],
   ['VolumeIndex', 'volumeindices'],
   ['KubeadmConfigs', 'kubeadmconfigs'],
-])('%s is served as %s', (kind, plural) => {
+])('the plural of %s is %s', (kind, plural) => {
   expect(pluralOf(kind)).toBe(plural)
 })

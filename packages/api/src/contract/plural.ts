@@ -2,8 +2,8 @@
  * Returns the plural of a kind, which is its resource name. Core computes the name of a provider's CustomResourceDefinition from it,
  * without discovery. Providers must therefore name their resources by these rules.
  *
- * Upstream: gobuffalo/flect v1.0.3 on the lower-cased kind. `irregular` and `endings` contain only a part of flect's words and endings. For
- * kinds that end in other irregular words, such as Medium, the result differs from flect's.
+ * Upstream: gobuffalo/flect v1.0.3 on the lower-cased kind. `irregular` and `endings` contain only a part of flect's words and endings. The
+ * plural of some other kinds, such as Medium and Alias, differs from flect's.
  */
 export function pluralOf(kind: string): string {
   const word = kind.toLowerCase()

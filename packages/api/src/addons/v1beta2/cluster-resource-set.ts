@@ -15,7 +15,10 @@ import { clusterResourceSetErrors, defaultClusterResourceSet } from './admission
 
 /** Type of the Secrets whose content a ClusterResourceSet may apply. */
 export const ClusterResourceSetSecretType = 'addons.cluster.x-k8s.io/resource-set'
-/** Finalizer of a ClusterResourceSet; removed once no ClusterResourceSetBinding contains the ClusterResourceSet. */
+/**
+ * Finalizer of a ClusterResourceSet. Core removes it from a ClusterResourceSet that is being deleted, after removing the ClusterResourceSet
+ * from the ClusterResourceSetBindings of the Clusters that it selects.
+ */
 export const ClusterResourceSetFinalizer = 'addons.cluster.x-k8s.io'
 
 export const resourceReferenceFields = {
