@@ -1,6 +1,6 @@
 /**
  * Runs the same kubectl commands on `capstan apiserver` and on a real kube-apiserver with etcd and kube-controller-manager. Exit
- * code, stdout and stderr must be the same. The comparison ignores values that always differ between two servers (`normalize.ts`), known
+ * code, stdout and stderr must be the same. The comparison ignores values that can differ between two servers (`normalize.ts`), known
  * differences with a reason (`explained.ts`) and, for some commands, the order of lines (`anyOrder` in `rows.ts`).
  * Run by `npm run interop -- kubectl-compare`.
  */

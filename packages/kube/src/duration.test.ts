@@ -17,28 +17,28 @@ test.each([
   expect(durationText(milliseconds)).toBe(written)
 })
 
-// Upstream: the tables of Go's time/time_test.go.
+// The inputs are from the tables of Go's time/time_test.go.
 test.each([
-  ['0', 0n, '0s'],
-  ['5s', 5_000_000_000n, '5s'],
-  ['1478s', 1_478_000_000_000n, '24m38s'],
-  ['-5s', -5_000_000_000n, '-5s'],
-  ['+5s', 5_000_000_000n, '5s'],
-  ['5.6s', 5_600_000_000n, '5.6s'],
-  ['5.s', 5_000_000_000n, '5s'],
-  ['.5s', 500_000_000n, '500ms'],
-  ['100.00100s', 100_001_000_000n, '1m40.001s'],
-  ['10ns', 10n, '10ns'],
-  ['11us', 11_000n, '11µs'],
-  ['12µs', 12_000n, '12µs'],
-  ['13ms', 13_000_000n, '13ms'],
-  ['1.1ms', 1_100_000n, '1.1ms'],
-  ['3h30m', 12_600_000_000_000n, '3h30m0s'],
-  ['39h9m14.425s', 140_954_425_000_000n, '39h9m14.425s'],
-  ['-9223372036854775808ns', -(2n ** 63n), '-2562047h47m16.854775808s'],
-])('%s is %d ns and written as %s', (text, nanoseconds, written) => {
+  ['0', '0s', 0n],
+  ['5s', '5s', 5_000_000_000n],
+  ['1478s', '24m38s', 1_478_000_000_000n],
+  ['-5s', '-5s', -5_000_000_000n],
+  ['+5s', '5s', 5_000_000_000n],
+  ['5.6s', '5.6s', 5_600_000_000n],
+  ['5.s', '5s', 5_000_000_000n],
+  ['.5s', '500ms', 500_000_000n],
+  ['100.00100s', '1m40.001s', 100_001_000_000n],
+  ['10ns', '10ns', 10n],
+  ['11us', '11µs', 11_000n],
+  ['12µs', '12µs', 12_000n],
+  ['13ms', '13ms', 13_000_000n],
+  ['1.1ms', '1.1ms', 1_100_000n],
+  ['3h30m', '3h30m0s', 12_600_000_000_000n],
+  ['39h9m14.425s', '39h9m14.425s', 140_954_425_000_000n],
+  ['-9223372036854775808ns', '-2562047h47m16.854775808s', -(2n ** 63n)],
+])('%s is parsed, and formatted as %s', (text, formatted, nanoseconds) => {
   expect(parseNanoseconds(text)).toBe(nanoseconds)
-  expect(formatNanoseconds(nanoseconds)).toBe(written)
+  expect(formatNanoseconds(nanoseconds)).toBe(formatted)
 })
 
 test.each([

@@ -15,13 +15,13 @@ const Longest = 2n ** 63n
 /** Number of digits of the largest 64-bit integer. */
 const MaxDigits = 19
 
-/** Parses a duration; returns milliseconds. @throws Error with Go's text when the text is not a duration */
+/** Parses a duration; returns milliseconds. @throws Error, usually with Go's text, if the text is not a duration or exceeds 64 bits */
 export const parseDuration = (text: string): number => Number(parseNanoseconds(text)) / 1e6
 
 /** Formats milliseconds as Go does: hours and minutes with all smaller units (`1h0m0s`), a duration below a second in one unit (`1.5ms`). */
 export const durationText = (milliseconds: number): string => formatNanoseconds(BigInt(Math.round(milliseconds * 1e6)))
 
-/** Parses a duration; returns nanoseconds. @throws Error with Go's text when the text is not a duration */
+/** Parses a duration; returns nanoseconds. @throws Error, usually with Go's text, if the text is not a duration or exceeds 64 bits */
 export function parseNanoseconds(text: string): bigint {
   const invalid = () => new Error(`time: invalid duration ${JSON.stringify(text)}`)
   const isNegative = text.startsWith('-')
