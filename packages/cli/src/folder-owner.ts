@@ -13,7 +13,7 @@ interface FolderOwner {
 /**
  * Opens the durable stores of a data folder.
  *
- * @throws Error for a folder in use, with the pid and URL that its process has recorded
+ * @throws Error for a folder in use; it names the pid and URL of the record, if there is one
  */
 export async function openFolder(folder: DataFolder, clock: Clock): Promise<Stores> {
   try {

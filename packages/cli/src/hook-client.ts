@@ -1,4 +1,4 @@
-/** Flags of the client certificate for calls to extensions, with upstream's names. */
+/** Creates the transport for calls to extensions. The flags of its client certificate have upstream's names. */
 import type { HookTransport } from '@capstan/extension'
 import { httpsHookTransport, presentFrom } from '@capstan/extension'
 import type { Logger } from '@capstan/kube'
@@ -27,7 +27,7 @@ export interface HookClient {
 /**
  * Creates the transport for calls to extensions, with the proxy from the environment and the client certificate from the flags.
  *
- * @throws UsageError when only one of the two flags is given, a file cannot be read, or certificate and key do not match
+ * @throws UsageError when only one of the two flags is given, a file cannot be read or is invalid, or certificate and key do not match
  */
 export async function hookClient(options: HookClientOptions, env: Io['env'], log: Logger): Promise<HookClient> {
   const { runtimeExtensionClientCertFile: certificate, runtimeExtensionClientKeyFile: key } = options

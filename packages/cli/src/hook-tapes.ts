@@ -15,20 +15,18 @@ export interface RecordOptions {
 /** Adds the flag --record-hooks. */
 export const withRecordHooks = (command: Command): Command =>
   command.addOption(
-    new Option(
-      '--record-hooks <file>',
-      'record each call of a runtime hook to this file (a tape); detected secrets are redacted',
-    ),
+    new Option('--record-hooks <file>', 'record calls of runtime hooks to this file (a tape); detected secrets are redacted'),
   )
 
 export interface Recording {
-  /** Observer that records each call; absent without --record-hooks. */
+  /** Observer that records calls; absent without --record-hooks. */
   readonly onCall?: CallObserver
   close(): Promise<void>
 }
 
 /**
- * Opens the tape of --record-hooks, if given. Calls `report` if the recording ends early; the command continues.
+ * Opens the tape of --record-hooks, if given. Calls `report` if the recording ends early, and for the first call that cannot be recorded;
+ * the command continues.
  *
  * @throws UsageError when the tape cannot be opened
  */

@@ -33,7 +33,7 @@ export interface ManagementAccess {
  * Returns the credentials of the management cluster.
  *
  * @throws UsageError when no cluster is configured, or when --context is given and the pod's own cluster would be used; Error
- * when the kubeconfig or the service account cannot be read
+ * when the kubeconfig or the service account cannot be read or used
  */
 export async function managementAccess(
   { kubeconfig, context }: AccessFlags,
@@ -60,7 +60,10 @@ export async function managementAccess(
   )
 }
 
-/** Returns the Pod of this process, from environment variables that Capstan's manifests set; an empty object if a variable is missing. */
+/**
+ * Returns the Pod of this process, from environment variables that Capstan's manifests set; an empty object if a variable is missing or
+ * empty.
+ */
 export function ownPodOf({ POD_NAMESPACE, POD_NAME, POD_UID }: Env, { server, ca }: ClusterAccess): { ownPod?: OwnPod } {
   if (!POD_NAMESPACE || !POD_NAME || !POD_UID) return {}
   return { ownPod: { namespace: POD_NAMESPACE, name: POD_NAME, uid: POD_UID, server, ...(ca === undefined ? {} : { ca }) } }

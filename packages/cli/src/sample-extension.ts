@@ -31,7 +31,11 @@ const program = fileURLToPath(new URL('../../../examples/sample-extension/main.t
 /** Secret with the certificate authority that signs the extension's certificate. */
 const authoritySecret = { namespace: 'default', name: 'sample-extension-ca' }
 
-/** Starts the extension; resolves when it serves. @throws Error when it ends or is not ready within 10 s */
+/**
+ * Starts the extension; resolves when it serves.
+ *
+ * @throws Error when it ends or is not ready within 10 s, or when the Secret with its certificate authority cannot be written
+ */
 export async function startSampleExtension({
   client,
   clock,

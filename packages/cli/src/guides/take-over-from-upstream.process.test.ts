@@ -11,7 +11,8 @@ testGuide('take-over-from-upstream.md', {
     'npm run interop -- swap --only take-over': 'is an interop suite, which runs separately',
     'kubectl -n capi-system rollout status deployment/capi-controller-manager':
       'needs nodes that pull images; npm run interop -- image runs the image',
-    'clusterctl move --to-directory': 'is a backup before the first step; npm run interop -- upstream moves Clusters',
-    'capstan hooks preflight': 'needs an extension; the test of operate-extensions.md runs the command',
+    'clusterctl move --to-directory':
+      'has nothing to back up, because this test creates no Clusters; npm run interop -- upstream moves Clusters',
+    'capstan hooks preflight': 'has nothing to check without an extension; the test of operate-extensions.md runs the command',
   },
 })

@@ -1,5 +1,5 @@
 /**
- * Process and client metrics of a manager, with the names of client-go and prom-client.
+ * Process and client metrics of a manager, with the names that prom-client and controller-runtime use.
  * Metrics of controllers are in `@capstan/controller`.
  */
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'

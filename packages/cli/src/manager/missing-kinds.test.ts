@@ -5,7 +5,7 @@ import { LocalMachine } from '@capstan/local'
 import { expect, test } from 'vitest'
 import { awaitKinds } from './missing-kinds.ts'
 
-const machines = controller<LocalMachine>({
+const localMachineController = controller<LocalMachine>({
   name: 'localmachine',
   for: LocalMachine,
   owns: [Secret],
@@ -30,7 +30,14 @@ function setup(served: readonly string[], forbidden: readonly string[] = []) {
   }
   const abort = new AbortController()
   const { signal } = abort
-  const options = { client: createClient(transport), controllers: [machines], own: [LocalMachine], clock, log, signal }
+  const options = {
+    client: createClient(transport),
+    controllers: [localMachineController],
+    own: [LocalMachine],
+    clock,
+    log,
+    signal,
+  }
   const advance = async (ms: number) => {
     const end = clock.now() + ms
     do await new Promise((resolve) => setImmediate(resolve))

@@ -5,7 +5,7 @@ import { type Client, CustomResourceDefinition, isTrue, type Kind, type KubeObje
 
 /** Kinds that are read from the informers, and whether a cached object may be used. */
 const cachedKinds: readonly { readonly kind: Kind; isUsable(object: KubeObject): boolean }[] = [
-  // Each write of a Cluster with a topology reads its ClusterClass, for defaults and for validation. A ClusterClass is usable only if its
+  // Admission of a Cluster with a topology reads its ClusterClass, for defaults and for validation. A ClusterClass is usable only if its
   // status, which has the variables, is current.
   { kind: ClusterClass as Kind, isUsable: (object) => isReconciled(object as ClusterClass) },
   // Conversion reads CRDs, and kube-apiserver converts every change into every served version.

@@ -3,7 +3,7 @@ import { ConvertPath } from '@capstan/controller'
 import type { WebhookClientConfig } from '@capstan/kube'
 import type { ProviderName } from '@capstan/lab'
 
-/** Names of a provider's objects. Core has upstream's names, so that tools find its objects. */
+/** Names of a provider and its objects. Those of core are upstream's, so that tools find its objects. */
 interface Names {
   readonly namespace: string
   /** Beginning of the names of most objects. */
