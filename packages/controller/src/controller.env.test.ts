@@ -313,7 +313,12 @@ describe('a controller', () => {
     await env.client.patch(Child, key, { type: 'merge', body: { spec: { of: 'p' } } })
     await env.settle()
     expect(reconciles).toEqual(['p'])
-    const error = { message: 'Failed to map an event to objects', err: 'no parent', controller: 'mapping', Child: 'default/c' }
+    const error = {
+      message: 'A predicate or map function failed for an event',
+      err: 'no parent',
+      controller: 'mapping',
+      Child: 'default/c',
+    }
     // One error for the new object, one for the previous state of the changed object.
     expect(errors).toEqual([error, error])
   })

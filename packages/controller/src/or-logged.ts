@@ -12,7 +12,7 @@ export function orLogged<T>(log: Logger, object: LogFields, call: () => T, other
   try {
     return call()
   } catch (err) {
-    log.error('Failed to map an event to objects', { ...object, err })
+    log.error('A predicate or map function failed for an event', { ...object, err })
     return otherwise
   }
 }

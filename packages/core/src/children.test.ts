@@ -36,8 +36,8 @@ test('does not adopt another object that was created under the name of the child
 })
 
 test('returns the child as adopted if an earlier patch succeeded but its response was lost', async () => {
-  const controlled = machine('1', '2')
+  const changed = machine('1', '2')
   const reference = { apiVersion: owner.apiVersion, kind: owner.kind, name: 'set', uid: 'u', controller: true }
-  const newest = { ...controlled, metadata: { ...controlled.metadata, ownerReferences: [reference] } }
+  const newest = { ...changed, metadata: { ...changed.metadata, ownerReferences: [reference] } }
   expect(await adoptAfterChange(newest)).toEqual({ adopted: newest, patched: ['1'] })
 })

@@ -36,8 +36,9 @@ export async function removeWebhooks(client: Client, name: string): Promise<void
 }
 
 /**
- * Returns the webhooks for one phase. As upstream, their names are `default.KIND.GROUP` or `validation.KIND.GROUP`, and the default failure
- * policy is `Fail`. Admission functions that declare a webhook of their own choose the first part of its name.
+ * Returns the webhooks for one phase. Their names are `default.KIND.GROUP` or `validation.KIND.GROUP`, as upstream except for the mutating
+ * webhook of ExtensionConfigs, where upstream's name has another group. As upstream, the default failure policy is `Fail`. Admission
+ * functions that declare a webhook of their own choose the first part of its name.
  */
 const webhooksOf = (admissions: readonly Admission[], phase: Phase, clientConfigFor: WebhookClientConfigFor): Webhook[] =>
   admittedKinds(admissions).flatMap((admitted) => {

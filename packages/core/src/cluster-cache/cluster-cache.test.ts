@@ -49,7 +49,7 @@ test.each(['Forbidden', 'NotFound', 'TooManyRequests'] as const)('a probe with t
   expect([...new Set(requests.map(urlOf))]).toEqual(['/'])
 })
 
-test('caches Nodes without images and managedFields', async () => {
+test('caches Nodes without images and managedFields, and updates the cache by watch events', async () => {
   const node = (name: string, providerID: string, resourceVersion = '1') => ({
     apiVersion: 'v1',
     kind: 'Node',
@@ -107,7 +107,7 @@ test('an error of a map function is logged, and does not affect other sources or
   expect(clusters.connection(key)).toBeDefined()
   expect(events).toEqual(['connected', 'node'])
   expect(enqueued).toEqual([key, key])
-  const error = { message: 'Failed to map an event to objects', err: 'no keys', Cluster: 'default/demo' }
+  const error = { message: 'A predicate or map function failed for an event', err: 'no keys', Cluster: 'default/demo' }
   expect(errors).toEqual([error, { ...error, Node: 'added' }])
 })
 

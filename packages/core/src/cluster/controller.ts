@@ -52,7 +52,7 @@ export function createClusterController({
   }
 }
 
-/** Accepts changes of Machine fields that a Cluster's status aggregates. */
+/** Accepts new and deleted Machines, and changes of fields on which the status of a Cluster depends. */
 const machineMatters = whenChanged((machine: Machine) => ({
   labels: machine.metadata.labels,
   owners: machine.metadata.ownerReferences,
@@ -62,7 +62,7 @@ const machineMatters = whenChanged((machine: Machine) => ({
   conditions: conditionFacts(machine, ['Ready', 'Available', 'UpToDate', 'HealthCheckSucceeded', 'OwnerRemediated']),
 }))
 
-/** Accepts changes of fields of MachineDeployments, MachineSets and MachinePools that a Cluster's status aggregates. */
+/** Accepts new and deleted MachineDeployments, MachineSets and MachinePools, and changes of fields on which the status of a Cluster depends. */
 const setMatters = whenChanged((set: MachineDeployment | MachineSet | MachinePool) => {
   const { replicas, readyReplicas, availableReplicas, upToDateReplicas, versions } = set.status ?? {}
   return {
@@ -86,7 +86,10 @@ const changesAvailabilityGates: Predicate<ClusterClass> = ({ previous, object })
 
 const AuthoritySuffix = '-ca'
 
-/** Maps the Secret of a certificate authority to its Cluster: a Cluster without control plane provider waits for this Secret. */
+/**
+ * Maps the Secret of a certificate authority to its Cluster: a Cluster with neither a control plane provider nor a topology waits for this
+ * Secret.
+ */
 const clusterOfAuthority: MapFunction = ({ metadata }: KubeObject) => [
   { namespace: metadata.namespace!, name: metadata.name.slice(0, -AuthoritySuffix.length) },
 ]

@@ -44,7 +44,7 @@ const waitingForProvider =
 test.each<[string, Partial<ClusterScope>, string[]]>([
   ['objects could not be read', { infrastructure: { state: 'unread' }, controlPlane: { state: 'unread' } }, []],
   [
-    'the topology was not created yet',
+    'the objects of the topology were not created yet',
     { cluster: aCluster({ spec: { ...noRefs, ...topology } }), infrastructure: none, controlPlane: none },
     [],
   ],
@@ -68,7 +68,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     [],
   ],
   [
-    'the infrastructure is ready',
+    'only the infrastructure is ready',
     { controlPlane: controlPlane(ready('False', { severity: 'Warning', reason: 'ScalingUp', message: '0 of 3' })) },
     [
       'Ready False/Warning ScalingUp: 0 of 3',
@@ -83,7 +83,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ['Ready True', 'ControlPlaneInitialized True', 'ControlPlaneReady True', 'InfrastructureReady True'],
   ],
   [
-    'the control plane reports uninitialized after it was initialized',
+    'the control plane no longer reports that it is initialized',
     { cluster: aCluster({ status: initialized }), controlPlane: controlPlane() },
     [
       'Ready False/Info WaitingForControlPlane',

@@ -10,7 +10,7 @@ export interface ClusterScope {
   readonly cluster: Cluster
   infrastructure: Observed
   controlPlane: Observed
-  /** `undefined` until these objects have been listed. */
+  /** `undefined` until the phase `descendants` has listed them. */
   descendants: Descendants | undefined
   /** Progress of the deletion. */
   deletion: DeletionStage
@@ -35,7 +35,10 @@ export interface DeletionStage {
 }
 
 export interface ClusterSettings {
-  /** Milliseconds for which probes of the workload cluster must fail before RemoteConnectionProbe becomes False. */
+  /**
+   * RemoteConnectionProbe becomes False when probes of the workload cluster fail and the last success was longer ago than this number of
+   * milliseconds. Not used before the first success.
+   */
   readonly remoteConnectionGracePeriod: number
   readonly gates: FeatureGates
 }

@@ -5,7 +5,7 @@ import { contractRefOf } from '../external/get.ts'
 import { templateRefsOf } from './template-refs.ts'
 import { configOf, discoveringPatches } from './variables.ts'
 
-/** ClusterClasses by the templates that they refer to. */
+/** ClusterClasses by the templates that they refer to, except remediation templates. */
 export const ClassesByTemplate: Index<ClusterClass> = {
   name: 'templateRefs',
   kind: ClusterClass,
@@ -24,7 +24,7 @@ export const ClassesByExtension: Index<ClusterClass> = {
     discoveringPatches(clusterClass).map(({ external }) => configOf(external!.discoverVariablesExtension!)),
 }
 
-/** Returns the ClusterClasses that refer to a template, in any of its API versions. */
+/** Returns the ClusterClasses that refer to a template, in any of its API versions; none for a remediation template. */
 export const classesOfTemplate = (cache: Cache, { apiVersion, kind, metadata }: KubeObject): readonly ClusterClass[] =>
   cache.byIndex(ClassesByTemplate, templateText(parseApiVersion(apiVersion).group, kind, metadata.namespace ?? '', metadata.name))
 

@@ -14,7 +14,7 @@ export interface ClusterResourceSetControllerOptions {
 
 /**
  * Creates the controller that applies the objects in Secrets and ConfigMaps to Clusters. Secrets and ConfigMaps are watched from the first
- * reconcile of a ClusterResourceSet that is neither paused nor being deleted.
+ * reconcile of a ClusterResourceSet that has a valid selector and is neither paused nor being deleted.
  */
 export const createClusterResourceSetController = ({
   clusters,

@@ -14,10 +14,10 @@ export interface ResourceSetScope {
   readonly resourceSet: ClusterResourceSet
   /**
    * Absent when the condition ResourcesApplied stays unchanged: during deletion (unless the Clusters could not be determined), without
-   * selected Clusters, and after errors that the condition does not cover.
+   * selected Clusters, and when resources were not applied because of errors that the condition does not cover.
    */
   report?: AppliedReport
-  /** False when a selected Cluster has no connection, unless a conflict ends the reconcile. */
+  /** False when resources were not applied because a selected Cluster has no connection, unless a conflict ends the reconcile. */
   isConnected: boolean
 }
 

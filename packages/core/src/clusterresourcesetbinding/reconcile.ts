@@ -24,7 +24,7 @@ export async function reconcileClusterResourceSetBinding(
   const mayAwaitHook = cluster?.spec.topology && awaitsDeleteHook(gates)
   if (mayAwaitHook && cluster.metadata.annotations?.[OkToDeleteAnnotation] === undefined)
     return wait('the Cluster to be ready for deletion')
-  io.log.info('Deleting ClusterResourceSetBinding because its Cluster is deleted')
+  io.log.info('Deleting ClusterResourceSetBinding because its Cluster does not exist or is being deleted')
   const preconditions = { uid: binding.metadata.uid }
   await orAbsent(io.client.delete(ClusterResourceSetBinding, key, { preconditions, signal: io.signal }))
   return proceed()

@@ -1,7 +1,7 @@
 /**
- * Warns about handlers of deprecated hook versions, which the Runtime SDK proposal describes and upstream has not implemented. Also warns if
- * the annotation `runtime.capstan.dev/handler-overrides`, which overrides timeouts and failure policies, names a handler that the extension
- * does not have.
+ * Warns about handlers of deprecated hook versions: the Runtime SDK proposal describes such warnings, and upstream has not implemented them.
+ * Once `status.handlers` is set, also warns if the annotation `runtime.capstan.dev/handler-overrides`, which overrides timeouts and failure
+ * policies, names a handler that is not in this list.
  */
 import type { Catalog } from '@capstan/api'
 import { ExtensionConfig, preflight, registeredHandlers, releasedCatalog } from '@capstan/api'
