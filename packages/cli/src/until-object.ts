@@ -4,7 +4,7 @@ import type { Client, Kind, KubeObject, ObjectKey } from '@capstan/kube'
  * Watches an object, and resolves when `isReached` returns true for it. Watches again when the server ends the watch, as it does
  * regularly.
  *
- * @throws the reason of `signal` when it aborts; StatusError if a watch cannot be started
+ * @throws the reason of `signal` when it aborts; StatusError if a watch cannot be started or fails
  */
 export async function untilObject<T extends KubeObject>(
   client: Client,

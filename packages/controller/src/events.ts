@@ -1,4 +1,4 @@
-/** Records Events about objects for users. A repeated Event increases the count of the first. */
+/** Records Events about objects for users. An Event that repeats one of the last recorded ones (`MaxRecent`) increases its count. */
 import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube'
 import { Event, isReason, keyText, keyOf, randomSuffix, shortened, timestamp } from '@capstan/kube'
 import type { EventRecorder } from './controller.ts'

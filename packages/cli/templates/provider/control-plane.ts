@@ -33,7 +33,10 @@ export const SampleControlPlane = defineKind({
   status: s.object({
     initialization: s.object({ controlPlaneInitialized: s.boolean().optional() }).optional(),
     version: s.string().optional().doc('Kubernetes version of the running control plane.'),
-    externalManagedControlPlane: s.boolean().optional().doc('Always true: the control plane does not run on Machines.'),
+    externalManagedControlPlane: s
+      .boolean()
+      .optional()
+      .doc('True once the control plane is initialized: it does not run on Machines.'),
     conditions: s.conditions(),
   }),
   columns: [
@@ -95,7 +98,7 @@ async function ensureSecrets(object: SampleControlPlane, cluster: Cluster, io: R
   const { name, namespace } = cluster.metadata
   if (await orAbsent(io.client.get(Secret, { namespace: namespace!, name: `${name}-kubeconfig` }, { signal: io.signal }))) return
   const existing = await orAbsent(io.client.get(Secret, { namespace: namespace!, name: `${name}-ca` }, { signal: io.signal }))
-  // An existing authority is kept: the user created it, or the process was stopped before it created the kubeconfig.
+  // An existing authority is kept: the user or an earlier reconcile created it.
   const authority = existing ? authorityIn(existing) : await makeAuthority(io.clock, { commonName: 'kubernetes' })
   const admin = await issueCertificate(authority, io.clock, {
     commonName: 'kubernetes-admin',

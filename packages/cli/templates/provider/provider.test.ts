@@ -8,7 +8,7 @@ import { parseAllDocuments } from 'yaml'
 import { memoryCloud } from './cloud.ts'
 import { controllers, kinds } from './provider.ts'
 
-// The same scenarios as `npx @capstan/cli conform`, with core in this process and on a virtual clock.
+// The same scenarios as `npx @capstan/cli conform` with --restart, with core in this process and on a virtual clock.
 test('the provider satisfies the rules of the contracts', async () => {
   const cloud = memoryCloud()
   const env = await providerEnv({ kinds, start: () => ({ controllers: controllers(cloud), close: async () => {} }) })

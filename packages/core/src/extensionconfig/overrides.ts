@@ -1,8 +1,8 @@
 /** Applies the overrides of handlers in an annotation of an ExtensionConfig, and finds overrides for unknown handlers. Pure. */
 import { type ExtensionConfig, type ExtensionHandler, extensionOptions, HandlerOverridesAnnotation } from '@capstan/api'
 
-const shortName = (handler: string, config: string): string =>
-  handler.endsWith(`.${config}`) ? handler.slice(0, -config.length - 1) : handler
+const shortName = (handler: string, configName: string): string =>
+  handler.endsWith(`.${configName}`) ? handler.slice(0, -configName.length - 1) : handler
 
 /**
  * Returns the handlers with the timeouts and failure policies that apply. Accepts handler names with and without the name of the

@@ -4,7 +4,7 @@ import { externalOf, type Observed } from './observed.ts'
 /**
  * Deletes a referenced object, unless it is being deleted already. Returns its new state: `missing` when no finalizer keeps it.
  *
- * @throws Error when the object was not read
+ * @throws Error when the object was not read, StatusError when the deletion fails
  */
 export async function deleteExternal(
   observed: Observed,

@@ -14,7 +14,7 @@ export interface External extends ExternalKind {
 /**
  * Reads the object of `ref` in the API version that its CustomResourceDefinition declares for the latest supported contract version.
  * Returns `undefined` when the object does not exist.
- * @throws Error when the CustomResourceDefinition is missing or declares no supported contract version
+ * @throws Error when the CustomResourceDefinition is missing or declares no supported contract version, StatusError when a read fails
  */
 export async function getExternal(
   reader: Reader,

@@ -24,6 +24,6 @@ test.each([
 
 // Go's time.Parse rejects these texts.
 test.each(['2030-02-30T00:00:00Z', '2030-02-28T24:00:00Z', '2030-02-28t00:00:00z', '2030-02-28', 'soon'])(
-  'an earlier expiry date stays when the annotation is %s',
+  'the existing expiry date stays when the annotation is %s',
   async (text) => expect(await expiryOf(text)).toBe('2029-01-01T00:00:00Z'),
 )

@@ -24,9 +24,9 @@ import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import type { UpdateResult, UpdateRequest } from './update-calls.ts'
 
 /**
- * Calls the extension while the Machine has the annotation `update-in-progress` and the pending hook, and removes both when the update is done. When a user has
- * removed the annotation `update-in-progress` from the Machine, removes the annotations that remain on the Machine and its objects, without
- * a call.
+ * Calls the extension while the Machine has the annotation `update-in-progress` and the pending hook, and removes both when the update is
+ * done. When the Machine has only the pending hook, because a user has removed the annotation or an earlier removal was interrupted, removes
+ * the annotations that remain on the Machine and its objects, without a call.
  */
 export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   const { machine } = scope
@@ -72,8 +72,9 @@ const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
 
 /**
  * Returns the desired Machine, infrastructure machine and bootstrap config, if the Machine has one; `undefined` while the infrastructure
- * machine or the bootstrap config lacks the annotation `update-in-progress`, or when it was deleted meanwhile. Reads infrastructure machine and bootstrap config from the API server: caches of different kinds may be of
- * different ages, and an outdated desired state would be applied.
+ * machine or the bootstrap config lacks the annotation `update-in-progress`, or when it was deleted meanwhile. Reads infrastructure machine
+ * and bootstrap config from the API server: caches of different kinds may be of different ages, and an outdated desired state would be
+ * applied.
  */
 async function desiredObjects(
   machine: Machine,

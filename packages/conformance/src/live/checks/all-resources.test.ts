@@ -20,14 +20,14 @@ const recordOf = (spec: object, status: object) => {
 }
 
 test.each([
-  ['a provider ID', { providerID: 'x' }, {}, { field: 'spec.providerID', found: 'x', holds: false }],
+  ['spec.providerID is set', { providerID: 'x' }, {}, { field: 'spec.providerID', found: 'x', holds: false }],
   [
-    'the initialized field',
+    'provisioned is true',
     {},
     { initialization: { provisioned: true } },
     { field: 'status.initialization.provisioned', holds: false },
   ],
-  ['neither', {}, {}, { field: 'status.initialization.provisioned', holds: true }],
-] as const)('the evidence about an object without an owner that has %s names the field', (_, spec, status, expected) => {
+  ['neither is set', {}, {}, { field: 'status.initialization.provisioned', holds: true }],
+] as const)('without an owner, if %s: the evidence names the field', (_, spec, status, expected) => {
   expect(ownerFirst('InfraMachine').run(recordOf(spec, status))).toMatchObject([expected])
 })

@@ -21,7 +21,7 @@ export const durationFunctions: Readonly<Record<string, TemplateFunction>> = {
   durationRound: goFunction(['any'], (duration) => {
     const nanoseconds = nanosecondsOf(duration)
     const size = nanoseconds < 0n ? -nanoseconds : nanoseconds
-    // A duration of exactly one unit is shown in the next smaller unit: one hour is `60m`, and one second is `0s`.
+    // A duration of exactly one unit is shown in the next smaller unit: one hour is `60m`. One second has none, and is `0s`.
     const [name, unit] = Units.find(([, candidate]) => size > candidate) ?? []
     return unit === undefined ? '0s' : `${size / unit}${name}`
   }),

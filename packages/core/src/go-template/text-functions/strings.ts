@@ -84,10 +84,10 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   ),
 }
 
-/** Returns a text with one character for each byte, because upstream reads bytes as characters in some functions. */
 /** Go's error for the slice of a text with the given bounds. */
 const outOfRange = (bounds: string): Error => new Error(`runtime error: slice bounds out of range ${bounds}`)
 
+/** Returns a text with one character for each byte, because upstream reads bytes as characters in some functions. */
 const bytesOf = (value: string): string => Buffer.from(value).toString('latin1')
 
 function trimSpace(value: string): string {
