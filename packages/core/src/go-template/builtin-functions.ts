@@ -21,7 +21,7 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
     if (typeof value === 'string') return BigInt(byteLength(value))
     if (Array.isArray(value)) return BigInt(value.length)
     if (value !== null && isMap(value)) return BigInt(Object.keys(value).length)
-    throw new Error(value === null ? 'len of nil pointer' : `len of type ${typeName(value)}`)
+    throw new Error(value === null ? 'len of nil pointer' : `len of type ${typeName(value).replace(/^\*/, '')}`)
   }),
   index: variadic(['any'], 'any', (collection, ...keys) => {
     if (collection === null) throw new Error('index of untyped nil')

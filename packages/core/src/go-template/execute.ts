@@ -296,10 +296,6 @@ class Executor {
     if (receiver instanceof GoStruct) {
       const method = receiver.methods.get(name)
       if (method) return this.#invoke(name, method, access.dot, access.operand, access.args, access.piped)
-      if (receiver.fields.has(name)) {
-        if (hasArguments) this.#fail(`${name} has arguments but cannot be invoked as function`)
-        return receiver.fields.get(name)
-      }
     } else if (isMap(receiver)) {
       if (hasArguments) this.#fail(`${name} is not a method but has arguments`)
       if (has(receiver, name)) return receiver[name]

@@ -5,6 +5,7 @@ import type { Token, TokenKind } from './lexer.ts'
 import { tokens } from './lexer.ts'
 import type { Command, Operand, Pipe, Statement } from './node.ts'
 import { nodeText } from './node.ts'
+import { parseFloat64, parseInteger } from './number-literals.ts'
 import type { Value } from './value.ts'
 import { toInt } from './value.ts'
 
@@ -375,37 +376,31 @@ function tokenText({ kind, text }: Token): string {
   return text.length > 10 ? `${quote(text.slice(0, 10))}...` : quote(text)
 }
 
-/** Parses an int (bigint) or a decimal float64 (number); returns `undefined` for any other text. */
+/** Parses an int (bigint) or a float64 (number); returns `undefined` for any other text. */
 function numberValue(source: string): Value {
-  const text = source.replaceAll('_', '')
-  const negative = text.startsWith('-')
-  const digits = text.replace(/^[+-]/, '')
-  if (/^(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|[0-9]+)$/.test(digits)) {
-    const octal = /^0[0-7]+$/.test(digits)
-    if (/^0[0-9]+$/.test(digits) && !octal) return undefined
-    const value = BigInt(octal ? `0o${digits.slice(1)}` : digits)
-    if (value > (negative ? 2n ** 63n : 2n ** 63n - 1n)) return undefined
-    return toInt(negative ? -value : value)
-  }
-  const isFloat = /^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(digits)
-  return isFloat && Number.isFinite(Number(digits)) ? Number(text) : undefined
+  const integer = parseInteger(source)
+  if (integer !== undefined) return integer === toInt(integer) ? integer : undefined
+  return FloatMark.test(source) ? parseFloat64(source) : undefined
 }
 
-const badNumber = (source: string): string =>
-  `${/^[+-]?[0-9_]+$/.test(source) ? 'integer overflow' : 'illegal number syntax'}: ${quote(source)}`
+/** What distinguishes a float64 from an int. */
+const FloatMark = /[.eEpP]/
+
+/** As in Go, a text that is a float64 apart from `FloatMark` is called an integer overflow, for example 08. */
+function badNumber(source: string): string {
+  const isTooLarge = parseInteger(source) !== undefined || (!FloatMark.test(source) && parseFloat64(source) !== undefined)
+  return `${isTooLarge ? 'integer overflow' : 'illegal number syntax'}: ${quote(source)}`
+}
 
 function charValue(source: string): Value {
   const char = unquote(`"${source.slice(1, -1).replaceAll('"', '\\"').replaceAll("\\'", "'")}"`)
   return char !== undefined && Array.from(char).length === 1 ? BigInt(char.codePointAt(0)!) : undefined
 }
 
-/**
- * Parses a Go string literal in double quotes; returns `undefined` for an invalid escape. Unlike Go, accepts octal escapes above `\377` and the
- * escapes of surrogates.
- */
+/** Parses a Go string literal in double quotes; returns `undefined` for an invalid escape. Unlike in Go, bytes that are not UTF-8 become U+FFFD. */
 function unquote(source: string): string | undefined {
   const bytes: number[] = []
-  const pattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|([abfnrtv\\"]))|[^\\]/gsu
+  const pattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|([abfnrtv\\"]))|[^\\]/gsu
   const inner = source.slice(1, -1)
   let end = 0
   for (const match of inner.matchAll(pattern)) {
@@ -413,11 +408,11 @@ function unquote(source: string): string | undefined {
     end += match[0].length
     const [whole, hex, short, long, octal, simple] = match
     if (hex !== undefined) bytes.push(Number.parseInt(hex, 16))
-    else if (octal !== undefined) bytes.push(Number.parseInt(octal, 8) & 0xff)
+    else if (octal !== undefined) bytes.push(Number.parseInt(octal, 8))
     else if (simple !== undefined) appendAll(bytes, Buffer.from(SimpleEscapes[simple]!))
     else {
       const code = Number.parseInt(short ?? long ?? '', 16)
-      if (code > 0x10ffff) return undefined
+      if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return undefined
       appendAll(bytes, Buffer.from(Number.isNaN(code) ? whole : String.fromCodePoint(code)))
     }
   }

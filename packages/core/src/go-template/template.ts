@@ -18,6 +18,7 @@ import { pathFunctions } from './text-functions/paths.ts'
 import { regexFunctions } from './text-functions/regular-expressions.ts'
 import { stringFunctions } from './text-functions/strings.ts'
 import { urlFunctions } from './text-functions/urls.ts'
+import { versionFunctions } from './text-functions/versions.ts'
 import { wrappingFunctions } from './text-functions/wrapping.ts'
 import type { TemplateFunction, Value } from './value.ts'
 
@@ -66,6 +67,7 @@ const allFunctions: ReadonlyMap<string, TemplateFunction> = new Map(
     ...numberFunctions,
     ...collectionFunctions,
     ...comparisonFunctions,
+    ...versionFunctions,
     ...jsonFunctions,
     ...durationFunctions,
     ...urlFunctions,

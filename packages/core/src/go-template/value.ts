@@ -4,17 +4,19 @@
  */
 export type Value = string | number | bigint | boolean | null | undefined | Value[] | { [key: string]: Value } | GoStruct
 
-/** A pointer to a Go struct, such as the result of sprig's `semver`. `text` is its text in the output of a template. */
+/** A Go struct or a pointer to one, such as the result of sprig's `semver`. */
 export class GoStruct {
   readonly typeName: string
-  readonly fields: ReadonlyMap<string, Value>
   readonly methods: ReadonlyMap<string, TemplateFunction>
+  /** Text in the output of a template. */
   readonly text: string
+  /** Equal for two values of one type whose fields are equal. */
+  readonly identity: string
 
-  constructor(init: { typeName: string; text: string; fields?: [string, Value][]; methods?: [string, TemplateFunction][] }) {
+  constructor(init: { typeName: string; text: string; identity: string; methods: [string, TemplateFunction][] }) {
     this.typeName = init.typeName
     this.text = init.text
-    this.fields = new Map(init.fields)
+    this.identity = init.identity
     this.methods = new Map(init.methods)
   }
 }
@@ -72,7 +74,7 @@ const BasicTypes: Readonly<Record<string, string>> = { string: 'string', number:
 export function kindName(value: Value): string {
   if (value === null || value === undefined) return 'invalid'
   if (Array.isArray(value)) return 'slice'
-  if (value instanceof GoStruct) return 'ptr'
+  if (value instanceof GoStruct) return value.typeName.startsWith('*') ? 'ptr' : 'struct'
   return isMap(value) ? 'map' : typeName(value)
 }
 

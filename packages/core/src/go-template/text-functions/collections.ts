@@ -54,7 +54,7 @@ const mergeFunctions: Readonly<Record<string, TemplateFunction>> = {
     for (const source of sources) mergeInto(target, source, true)
     return target
   }),
-  deepCopy: goFunction(['any'], (value) => structuredClone(value)),
+  deepCopy: goFunction(['any'], deepCopy),
 }
 
 export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
@@ -103,6 +103,12 @@ export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
   }),
 }
 
+/** Copies lists and maps. A version remains as it is; in upstream, `deepCopy` makes it 0.0.0. */
+function deepCopy(value: Value): Value {
+  if (Array.isArray(value)) return value.map(deepCopy)
+  return isMap(value) ? mapOf(Object.entries(value).map(([key, item]) => [key, deepCopy(item)])) : value
+}
+
 /** Sets any key, also `__proto__`. */
 const put = (map: GoMap, key: string, value: Value): void => {
   Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
@@ -113,6 +119,6 @@ function mergeInto(target: GoMap, source: GoMap, overwrites: boolean): void {
   for (const [key, value] of Object.entries(source)) {
     const present = has(target, key) ? target[key] : undefined
     if (isMap(present) && present !== null && isMap(value) && value !== null) mergeInto(present, value, overwrites)
-    else if (overwrites || isEmpty(present)) put(target, key, structuredClone(value))
+    else if (overwrites || isEmpty(present)) put(target, key, deepCopy(value))
   }
 }

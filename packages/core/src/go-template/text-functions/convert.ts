@@ -1,5 +1,6 @@
 /** Converts values to strings, numbers and lists as sprig's functions do. Upstream: Masterminds/sprig v3, spf13/cast. */
 import { text } from '../format.ts'
+import { parseFloat64, parseInteger } from '../number-literals.ts'
 import type { Value } from '../value.ts'
 import { isMap, toInt, typeName } from '../value.ts'
 
@@ -13,17 +14,24 @@ export const stringsOf = (value: Value): string[] => {
   return Array.isArray(value) ? value.filter((item) => !isNil(item)).map(stringOf) : [stringOf(value)]
 }
 
-/** Converts a number (without its fraction), a boolean (true is 1) or the text of an integer to an int64; any other value to 0. */
+const MinInt = -(2n ** 63n)
+const isInt64 = (value: bigint): boolean => value === toInt(value)
+
+/**
+ * Converts to an int64: a number without its fraction, a boolean (true is 1), or the text of a number without its fraction. Returns 0 for
+ * any other value. A float64 outside the range becomes the smallest int64, as in Go on amd64.
+ */
 export function intOf(value: Value): bigint {
   if (typeof value === 'bigint') return value
-  if (typeof value === 'number') return Number.isFinite(value) ? toInt(Math.trunc(value)) : 0n
   if (typeof value === 'boolean') return value ? 1n : 0n
+  if (typeof value === 'number') {
+    const integer = Number.isFinite(value) ? BigInt(Math.trunc(value)) : MinInt
+    return isInt64(integer) ? integer : MinInt
+  }
   if (typeof value !== 'string') return 0n
-  const [, sign = '', digits] =
-    /^([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|0|[1-9][0-9_]*)(?:\.0*)?$/.exec(value) ?? []
-  if (digits === undefined) return 0n
-  const number = BigInt(digits.replaceAll('_', '').replace(/^0(?=[0-7])/, '0o'))
-  return toInt(sign === '-' ? -number : number)
+  const [, whole = value] = /^([+-]?[0-9]*)\.[0-9]*$/.exec(value) ?? []
+  const integer = parseInteger(whole) ?? 0n
+  return isInt64(integer) ? integer : 0n
 }
 
 /** Parses a decimal int64. Returns 0 for other texts, and the nearest int64 for a number outside the range. */
@@ -41,7 +49,7 @@ export function floatOf(value: Value): number {
   if (typeof value === 'number') return value
   if (typeof value === 'bigint') return Number(value)
   if (typeof value === 'boolean') return value ? 1 : 0
-  return typeof value === 'string' && value.trim() === value && value !== '' && !Number.isNaN(Number(value)) ? Number(value) : 0
+  return typeof value === 'string' ? (parseFloat64(value) ?? 0) : 0
 }
 
 /** Whether sprig's function `default` replaces the value: nil, false, zero, and an empty text, list or map. */

@@ -5,7 +5,9 @@
 import { text } from '../format.ts'
 import type { TemplateFunction, Value } from '../value.ts'
 import { goFunction, toInt, variadic } from '../value.ts'
-import { floatOf, intOf } from './convert.ts'
+import { clampedInt, floatOf, intOf } from './convert.ts'
+import type { Decimal } from './decimals.ts'
+import { add, decimalOf, divide, multiply, numberOf, subtract } from './decimals.ts'
 
 const MaxItems = 100_000n
 
@@ -15,13 +17,16 @@ const extremum = (isBetter: (a: bigint, b: bigint) => boolean) =>
   )
 const floats = (combine: (a: number, b: number) => number) =>
   variadic(['any'], 'any', (first, ...others) => others.map(floatOf).reduce(combine, floatOf(first)))
+const decimals = (combine: (a: Decimal, b: Decimal) => Decimal) =>
+  variadic(['any'], 'any', (first, ...others) => numberOf(others.map(toDecimal).reduce(combine, toDecimal(first))))
+const toDecimal = (value: Value): Decimal => decimalOf(floatOf(value))
 
 export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   int: goFunction(['any'], intOf),
   int64: goFunction(['any'], intOf),
   float64: goFunction(['any'], floatOf),
   toDecimal: goFunction(['any'], (value) => octal(text(value))),
-  atoi: goFunction(['string'], (value) => (/^[+-]?[0-9]+$/.test(value) ? toInt(BigInt(value.replace(/^\+/, ''))) : 0n)),
+  atoi: goFunction(['string'], clampedInt),
   add: variadic([], 'any', (...values) => toInt(values.map(intOf).reduce((sum, value) => sum + value, 0n))),
   add1: goFunction(['any'], (value) => toInt(intOf(value) + 1n)),
   sub: goFunction(['any', 'any'], (a, b) => toInt(intOf(a) - intOf(b))),
@@ -33,14 +38,11 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   max: extremum((a, b) => a > b),
   biggest: extremum((a, b) => a > b),
   min: extremum((a, b) => a < b),
-  addf: variadic([], 'any', (...values) => decimal(values.map(floatOf).reduce((sum, value) => sum + value, 0))),
-  add1f: goFunction(['any'], (value) => decimal(floatOf(value) + 1)),
-  subf: floats((a, b) => decimal(a - b)),
-  mulf: floats((a, b) => decimal(a * b)),
-  divf: floats((a, b) => {
-    if (b === 0) throw new Error('decimal division by 0')
-    return decimal(a / b)
-  }),
+  addf: variadic([], 'any', (...values) => numberOf(values.map(toDecimal).reduce(add, toDecimal(0)))),
+  add1f: goFunction(['any'], (value) => numberOf(add(toDecimal(value), toDecimal(1)))),
+  subf: decimals(subtract),
+  mulf: decimals(multiply),
+  divf: decimals(divide),
   maxf: floats((a, b) => Math.max(a, b)),
   minf: floats((a, b) => Math.min(a, b)),
   ceil: goFunction(['any'], (value) => Math.ceil(floatOf(value))),
@@ -61,9 +63,6 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
     return (c - a) * b < 0n ? '' : sequence(a, c, b)
   }),
 }
-
-/** Rounds to 16 decimal places to get the results of sprig, which computes with decimal numbers: 0.1 + 0.2 is 0.3. */
-const decimal = (value: number): number => Number(value.toFixed(16))
 
 /** Parses an octal number; 0 when it is invalid or exceeds an int64. */
 function octal(digits: string): bigint {

@@ -21,11 +21,12 @@ const functions: Readonly<Record<string, TemplateFunction>> = {
     replaceMatches(pattern, value, () => replacement),
   ),
   regexSplit: goFunction(['string', 'string', 'int'], (pattern, value, count) => {
+    const matchList = matches(pattern, value, -1n)
     if (count === 0n) return []
     if (value === '') return pattern === '' ? [] : ['']
     const pieces: string[] = []
     let from = 0
-    for (const { start, end } of matches(pattern, value, -1n)) {
+    for (const { start, end } of matchList) {
       if (count > 0n && BigInt(pieces.length) === count - 1n) break
       // As in Go, an empty match at the start makes no piece, and no piece begins at an empty match at the end.
       if (end !== 0) pieces.push(value.slice(from, start))
@@ -39,8 +40,8 @@ const functions: Readonly<Record<string, TemplateFunction>> = {
 const regexQuoteMeta = goFunction(['string'], (value) => value.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&'))
 
 /**
- * Each function under its name and, if it has a pattern, with sprig's `must` prefix. For an invalid pattern, functions with `must` fail with
- * Go's error, the others with the text of Go's panic; `regexMatch` returns false.
+ * Each function under its name and, if it has a pattern, also with sprig's prefix `must`. For an invalid pattern, `regexMatch` returns false,
+ * the other functions without `must` fail with the text of Go's panic, and functions with `must` fail with Go's error.
  */
 export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
   ...Object.fromEntries(
@@ -53,7 +54,7 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
           } catch (err) {
             if (!(err instanceof RE2JSException)) throw err
             if (name === 'regexMatch') return false
-            throw new Error(`regexp: Compile(${quote(stringOf(pattern))}): ${err.message}`, {
+            throw new Error(`regexp: Compile(${quoted(stringOf(pattern))}): ${err.message}`, {
               cause: err,
             })
           }
@@ -64,6 +65,9 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
   ),
   regexQuoteMeta,
 }
+
+/** Quotes a pattern as Go's errors do: with backquotes if it has neither backquotes nor control characters. */
+const quoted = (pattern: string): string => (/[`\p{Cc}]/u.test(pattern.replaceAll('\t', '')) ? quote(pattern) : `\`${pattern}\``)
 
 interface Match {
   readonly start: number
