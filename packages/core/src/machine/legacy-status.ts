@@ -101,8 +101,8 @@ const Healthy: { readonly [type: string]: string } = {
 }
 
 /**
- * Returns False if one of the four Node conditions is neither healthy nor Unknown, Unknown if all four are Unknown, and True otherwise, as
- * upstream does.
+ * Returns the condition. As upstream, it is False if the Node reports at least one of the four conditions as neither healthy nor Unknown, it is
+ * Unknown if the Node reports all four as Unknown, and otherwise it is True, also for a Node without conditions.
  */
 function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
@@ -116,7 +116,7 @@ function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   return legacyUnknown(type, 'NodeConditionsFailed', message)
 }
 
-/** Conditions of the deletion steps that this reconcile reached. */
+/** Returns the conditions of the deletion steps that this reconcile reached, except the deletion of the Node, which NodeHealthy reports. */
 function deletion({ machine, steps, deletion: stage }: MachineScope): NewLegacyCondition[] {
   const computed: NewLegacyCondition[] = []
   const addHookCondition = (type: string, state: string | undefined) => {
@@ -129,7 +129,7 @@ function deletion({ machine, steps, deletion: stage }: MachineScope): NewLegacyC
   if (drain?.state === 'waiting') computed.push(legacyFalse('DrainingSucceeded', 'Draining', 'Info', stage.message))
   if (drain?.state === 'failed') computed.push(legacyFalse('DrainingSucceeded', 'DrainingFailed', 'Warning', drain.message))
   if (volumes?.state === 'done') computed.push(legacyTrue('VolumeDetachSucceeded'))
-  // As upstream, a wait for volumes, also one that fails, sets the condition only if the condition is absent.
+  // As upstream, a step that waits or fails sets the condition only if it is absent.
   const isReported = legacyConditionsOf(machine).some(({ type }) => type === 'VolumeDetachSucceeded')
   if ((volumes?.state === 'waiting' || volumes?.state === 'failed') && !isReported) {
     const message = 'Waiting for node volumes to be detached'

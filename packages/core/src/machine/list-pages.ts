@@ -1,7 +1,7 @@
 import { appendAll } from '@capstan/kube'
 import type { Client, Kind, KubeObject, ListOptions } from '@capstan/kube'
 
-/** Lists all objects of a workload cluster that the options select, in pages: Nodes may run hundreds of Pods. */
+/** Lists all objects of a kind in a workload cluster that the options select, in pages: a Node may run hundreds of Pods. */
 export async function listPages<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,

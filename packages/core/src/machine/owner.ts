@@ -3,7 +3,10 @@ import { proceed } from '@capstan/controller'
 import { controllerOf, ensureOwnerReference, ownerOfKind, ownerReference } from '@capstan/kube'
 import type { MachinePhase } from './scope.ts'
 
-/** Adds the label with the Cluster's name to the Machine, and makes the Cluster its owner unless another object created the Machine. */
+/**
+ * Adds the label with the Cluster's name to the Machine, and makes the Cluster its owner unless the Machine has a controller or one of the
+ * `CreatorLabels`.
+ */
 export const owner: MachinePhase = async ({ machine, cluster }) => {
   const { metadata, spec } = machine
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
@@ -14,7 +17,7 @@ export const owner: MachinePhase = async ({ machine, cluster }) => {
 }
 
 /**
- * Labels of Machines that a MachineSet, MachinePool or control plane created. The Cluster does not become the owner of such a Machine, even
- * while the owner reference to its creator is missing, for example after a restore from a backup.
+ * Labels that a MachineSet, MachinePool or control plane sets on its Machines. The Cluster does not become the owner of a Machine with such a
+ * label, even while the controller reference of the Machine is missing, for example after a restore from a backup.
  */
 const CreatorLabels = [MachineSetNameLabel, MachinePoolNameLabel, MachineControlPlaneNameLabel]

@@ -49,8 +49,9 @@ export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome
       return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod, log })
     },
     significantFields,
-    // As upstream, observedGeneration stays unchanged without a connection to the workload cluster, and, unless the Machine is being
-    // deleted, while a Node that was found earlier is missing.
+    // As upstream, observedGeneration stays unchanged in two cases. First, there is no connection to the workload cluster although the
+    // Machine has a providerID or the control plane is initialized. Second, a Node that was found earlier is missing, and the Machine is not
+    // being deleted.
     observesGeneration: ({ node, machine }) =>
       node.state !== 'disconnected' && !(node.state === 'missing' && machine.status?.nodeRef && !isDeleting(machine)),
     conditions: ownedConditions,

@@ -9,7 +9,7 @@ test.each<[string, object, boolean]>([
   ['accepts a pause', { spec: { paused: true } }, true],
   ['ignores a change of the status', { status: { phase: 'Provisioned' } }, false],
   // As in upstream. A MachineDeployment is reconciled when it is deleted itself.
-  ['ignores the deletion of the Cluster', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, false],
+  ['ignores the start of the deletion of a Cluster', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, false],
 ])('the watch of Clusters %s', (_, change, accepted) =>
   expect(acceptsCluster!({ previous: clusterWith({}), object: clusterWith(change) } as never)).toBe(accepted),
 )

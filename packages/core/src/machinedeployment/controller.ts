@@ -13,7 +13,7 @@ export interface MachineDeploymentControllerOptions {
   readonly concurrency?: number
 }
 
-/** Creates the controller of MachineDeployments, which rolls out changes of their template with one MachineSet per template. */
+/** Creates the controller of MachineDeployments, which rolls out changes of their template: it creates, scales and deletes MachineSets. */
 export function createMachineDeploymentController({
   runtime,
   concurrency = 10,

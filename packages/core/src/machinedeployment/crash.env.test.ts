@@ -6,7 +6,7 @@ import { createClusterWithTemplates, aMachineDeployment, DevConfig, DevMachine, 
 
 const key = { namespace: 'default', name: 'workers' }
 
-/** Allows `count` writes, then none, as if the process had crashed. Events do not count. */
+/** Allows `count` writes, then none, as if the process had crashed. Writes of Events are always allowed, and are not counted. */
 function stopAfter(count: number): { between: (transport: Transport) => Transport; writes: () => number } {
   let writes = 0
   return {
@@ -43,8 +43,8 @@ async function objectCounts({ client }: SetsEnv): Promise<Record<string, number>
 const complete = { sets: 1, machines: 1, infrastructure: 1, configs: 1 }
 
 /**
- * Creates a deployment, updates it to another version and deletes it. In each of these parts, stops the process after `count` writes and
- * completes the part with a new process.
+ * Creates a deployment, updates it to another version and deletes it. In each of these parts, stops the process after `count` writes, unless
+ * the part needs no more writes, and completes the part with a new process.
  */
 async function runWithCrashes(count: number): Promise<{ wasStopped: boolean; countsOfParts: Record<string, number>[] }> {
   const store = keptOpen(memoryStore())

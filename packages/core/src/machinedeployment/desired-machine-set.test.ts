@@ -20,7 +20,7 @@ test.each([
 
 test.each([
   [
-    'gets both finalizers if its MachineDeployment has the topology finalizer',
+    'gets the MachineSet finalizer and the topology finalizer if its MachineDeployment has the topology finalizer',
     ['machinedeployment.topology.cluster.x-k8s.io'],
     2,
   ],

@@ -17,7 +17,7 @@ test.each([
   expect(fenceposts(aDeployment(replicas, rollingUpdate))).toEqual(expected)
 })
 
-test('OnDelete has neither maxSurge nor maxUnavailable', () => {
+test('maxSurge and maxUnavailable are 0 with the strategy OnDelete', () => {
   expect(fenceposts(aDeployment(3, { maxUnavailable: 2 }, 'OnDelete'))).toEqual({ maxSurge: 0, maxUnavailable: 0 })
 })
 

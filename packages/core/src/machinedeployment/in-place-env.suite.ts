@@ -62,7 +62,10 @@ export interface InPlaceEnv extends SetsEnv {
   sets(): Promise<MachineSet[]>
   /** Messages of events with this reason. */
   events(reason: string): Promise<(string | undefined)[]>
-  /** Advances the clock until the counts of all MachineSets are stable for 30 seconds. Returns a line with the counts for each change. */
+  /**
+   * Reads the counts of all MachineSets every second until they are stable for 30 seconds. Returns the first counts and all changed counts,
+   * each as a line.
+   */
   countsUntilStable(): Promise<string>
   /** Expects a single MachineSet, whose Machines match `largerAndNewer`, and no leftover annotations. */
   expectUpdated(): Promise<void>

@@ -15,9 +15,9 @@ interface Given {
   /** `spec.replicas`. Default: `replicas`. */
   wanted?: number
   ready?: number
-  /** Available Machines, by their v1beta1 conditions. */
+  /** `status.deprecated.v1beta1.availableReplicas`. Default: 0. */
   available?: number
-  /** Available Machines, by their v1beta2 conditions. */
+  /** `status.availableReplicas`. Default: `available`. */
   availableMachines?: number
   version?: string
   condition?: LegacyCondition

@@ -6,7 +6,10 @@ import { MachineSetsByClusterName } from '../indexes.ts'
 import { plainSelector } from '../machineset/machines.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
 
-/** Lists the MachineSets that the MachineDeployment controls. Adopts MachineSets without a controller that its selector matches. */
+/**
+ * Lists the MachineSets that the MachineDeployment controls. Adopts MachineSets of its Cluster that have no controller and that its selector
+ * matches; an empty selector matches none.
+ */
 export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment } = scope
   const namespace = machineDeployment.metadata.namespace!

@@ -1,4 +1,7 @@
-/** Decides the next step of a rollout by the planner of the strategy. With RollingUpdate, calls CanUpdateMachineSet first. */
+/**
+ * Decides the next step of a rollout by the planner of the strategy. With RollingUpdate, first determines by the hook CanUpdateMachineSet which
+ * old sets move Machines to the current one.
+ */
 import { isUpdateInProgress, type MachineSet } from '@capstan/api'
 import { findMovableSets } from './can-update-machine-set.ts'
 import type { SetsByRole } from './current-set.ts'
@@ -21,7 +24,8 @@ export interface Step {
 
 /**
  * Returns the next step. `name` is the name of the current set, which may not exist yet.
- * @throws Error when the deployment has no strategy, or when a call of CanUpdateMachineSet fails: without its response, no step is decided
+ * @throws Error when the deployment has no strategy, when maxSurge or maxUnavailable is invalid, or when `findMovableSets` fails: without its
+ *   result, no step is decided
  */
 export async function nextStep(
   name: string,

@@ -12,7 +12,7 @@ export function planOnDelete(rollout: Rollout): readonly Scale[] {
 
   const { replicas, current, old } = rollout
   let surplus = Math.max(sum(old, (set) => set.desired) + plan.target(current) - replicas, 0)
-  // A replica has no Machine when a user has deleted the Machine, or when the set became old before the Machine was created.
+  // A replica has no Machine, for example, after a user has deleted the Machine, or if the set became old before the Machine was created.
   for (const set of old) {
     const missing = set.desired - set.existing
     if (missing <= 0) continue

@@ -23,7 +23,7 @@ export interface MachineDeploymentScope {
 
 /** I/O available to phases. */
 export interface MachineDeploymentIO extends ReconcileContext {
-  /** Responses of the extension that decides about updates in place; absent without Runtime Extensions. */
+  /** Calls the hook CanUpdateMachineSet and caches the decisions. Absent without a client for hooks: no update in place is then started. */
   readonly inPlace?: InPlaceDecisions
 }
 

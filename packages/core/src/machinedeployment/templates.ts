@@ -39,8 +39,8 @@ const byTemplate: Index<MachineDeployment> = {
 
 /**
  * Maps a template to the MachineDeployments that refer to it, and to those with a MachineSet that refers to it, because a missing template
- * of an old MachineSet blocks an in-place update. One function returns both, because a controller watches each kind with only one map
- * function.
+ * of an old MachineSet blocks an in-place update. One function returns both, because `watch` of a `ReconcileContext` uses only the first map
+ * function for a kind.
  */
 export const machineDeploymentsOfTemplate: MapFunction = (object, cache) => {
   const template = referredText(object)

@@ -67,7 +67,7 @@ function healthChecksOfEvent(event: ClusterCacheEvent, cache: Cache): readonly O
     .flatMap((machine) => healthChecksOfMachine(machine, cache))
 }
 
-/** Fields of a Node that determine its health; the times of heartbeats are excluded. */
+/** Fields of a Node whose changes trigger a check of its Machines; the times of heartbeats are excluded. */
 const healthFacts = ({ metadata, status }: Node) => [
   metadata.uid,
   status?.conditions?.map(({ type, status, reason, lastTransitionTime }) => [type, status, reason, lastTransitionTime]),

@@ -20,7 +20,7 @@ export type RemediationLimit =
 const AllMachines = '100%'
 
 /**
- * Returns whether remediation is allowed by `spec.remediation.triggerIf`; without it, always.
+ * Returns whether `spec.remediation.triggerIf` allows remediation. Without this field, remediation is always allowed.
  * @throws TerminalError when spec.remediation.triggerIf cannot be evaluated
  */
 export function remediationLimit({ spec }: MachineHealthCheck, totals: MachineTotals): RemediationLimit {

@@ -35,10 +35,10 @@ export function createMachinePoolController({
   }
 }
 
-/** Accepts changes of `spec.paused` of a Cluster. */
+/** Accepts additions and deletions of Clusters, and changes of `spec.paused`. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({ paused: cluster.spec.paused ?? false }))
 
-/** Accepts changes of the fields of Machines that MachinePools aggregate or correct. */
+/** Accepts changes of the metadata of Machines that MachinePools correct, and of the fields that they aggregate. */
 const machineMatters = whenChanged((machine: Machine) => ({
   labels: machine.metadata.labels,
   annotations: machine.metadata.annotations,

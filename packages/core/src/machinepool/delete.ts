@@ -1,6 +1,7 @@
 /**
  * Deletes the bootstrap config and infrastructure of a MachinePool, then its retired Nodes: Nodes in status.nodeRefs whose provider ID is
- * no longer in spec.providerIDList. Upstream: reconcileDelete in machinepool_controller.go, v1.14.
+ * no longer in spec.providerIDList. After the Node deletion timeout, the Nodes stay. Upstream: reconcileDelete in machinepool_controller.go,
+ * v1.14.
  */
 import { type ContractVersionedObjectReference, MachinePoolFinalizer } from '@capstan/api'
 import { proceed, requeue, wait } from '@capstan/controller'

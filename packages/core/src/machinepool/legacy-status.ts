@@ -45,7 +45,7 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
   const external = externalOf(bootstrap)
   if (!external || isDeleting(external.object)) return []
   const invalid = invalidOf(bootstrap)
-  // As for `InfrastructureReady` below, the condition is not upstream's.
+  // Upstream only logs this problem. The message of the condition names the field that breaks the contract.
   if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
   const isCreated = isReached(external, BootstrapConfigContract.dataSecretCreated)
   if (isCreated === undefined) return []
@@ -56,7 +56,7 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
 function infrastructureReady({ machinePool, infrastructure }: MachinePoolScope): NewLegacyCondition[] {
   const type = 'InfrastructureReady'
   const invalid = invalidOf(infrastructure)
-  // Unlike upstream, which only logs it: the condition names the field that breaks the contract.
+  // Upstream only logs this problem. The message of the condition names the field that breaks the contract.
   if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
   if (infrastructure.state === 'missing') {
     const { kind, name } = machinePool.spec.template.spec.infrastructureRef

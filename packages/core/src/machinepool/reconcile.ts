@@ -47,7 +47,8 @@ export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise
       return proceed()
     },
     // As upstream, observedGeneration stays unchanged while a referenced object is missing, or the workload cluster is disconnected. It
-    // also stays unchanged while the infrastructure machine pool of a pool with provider IDs is being deleted: `workload` is then not set.
+    // also stays unchanged while the infrastructure machine pool is being deleted, because `workload` is then not set, except for a pool to
+    // which `lacksProviderIDs` applies.
     observesGeneration: ({ bootstrap, infrastructure, workload, machinePool }) =>
       bootstrap.state !== 'missing' &&
       infrastructure.state !== 'missing' &&

@@ -13,8 +13,8 @@ export interface MachinePoolScope {
   bootstrap: Observed
   infrastructure: Observed
   /**
-   * Connection to the workload cluster; absent when it is disconnected, and when the infrastructure machine pool does not exist or is being
-   * deleted.
+   * Connection to the workload cluster. Absent when it is disconnected, while the MachinePool is being deleted, and when the infrastructure
+   * machine pool could not be read, breaks the contract, does not exist or is being deleted.
    */
   workload: WorkloadCluster | undefined
   /** Machines of the pool, including those being deleted; absent until they were listed. */

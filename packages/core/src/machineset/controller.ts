@@ -18,7 +18,7 @@ export interface MachineSetControllerOptions extends Partial<MachineSetSettings>
   readonly concurrency?: number
 }
 
-/** Creates the controller of MachineSets, which keeps the wanted number of Machines, created from the set's templates. */
+/** Creates the controller of MachineSets, which keeps the wanted number of Machines. It creates missing Machines from the set's templates. */
 export function createMachineSetController({
   concurrency = 10,
   preflightChecks = PreflightChecks,
@@ -59,8 +59,8 @@ const byDeployment: Index<MachineSet> = {
 }
 
 /**
- * Accepts changes of the fields that the MachineSet controller reads from a MachineDeployment. Changes of `spec.replicas`, which is needed
- * when `maxInFlight` is a percentage, are left out: the MachineDeployment controller then changes annotations of the sets, too.
+ * Accepts changes of the fields that the MachineSet controller reads from a MachineDeployment. Ignores changes of `spec.replicas`, which is
+ * needed when `maxInFlight` is a percentage: the MachineDeployment controller then changes annotations of its sets, which triggers a reconcile.
  */
 const deploymentMatters: Predicate<MachineDeployment> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 

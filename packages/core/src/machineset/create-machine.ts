@@ -62,8 +62,8 @@ export async function createMachine(
     return machine
   } catch (err) {
     scope.creationFailure = { reason: failureReason, message: `${ErrorPrefixes[failureReason]}${messageOf(err)}` }
-    // Unless the request was rejected, the Machine may exist and need these objects. The next reconcile deletes objects that no Machine
-    // refers to.
+    // If the request for the Machine was not rejected, the Machine may exist and need these objects. The next reconcile deletes objects that
+    // no Machine refers to.
     for (const { kind, object } of wasRejected(err) ? createdObjects.toReversed() : []) {
       await client
         .delete(kind, keyOf(object), { preconditions: { uid: object.metadata.uid }, signal })

@@ -23,7 +23,7 @@ export function deletionPriority(machine: Machine, order: Order, now: number): n
   if (isUnhealthy(machine)) return 50
   if (order === 'Random') return 20
   const age = Math.max(now - Date.parse(creationTimestamp), 0) / 1000
-  // Grows with age towards the priority of unhealthy Machines: half of it after a week.
+  // Grows with age towards the priority of unhealthy Machines: about half of it after a week.
   const byAge = 50 * (1 - Math.exp(-age / TenDays))
   return order === 'Oldest' ? byAge : 50 - byAge
 }

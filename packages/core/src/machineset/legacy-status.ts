@@ -37,7 +37,7 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
     }
     reportLegacy(machineSet, counts)
     const desired = isDeleting(machineSet) ? 0 : replicas
-    // As upstream, does not count Machines that this reconcile has created.
+    // As upstream, MachinesCreated and Resized do not count Machines that this reconcile has created.
     appendAll(computed, sizeConditions(machines.length - created, desired, counts.readyReplicas), readyConditions(machines))
   }
   reportLegacyConditions(machineSet, computed, { now, ready: { of: ['MachinesCreated', 'Resized', 'MachinesReady'] } })
@@ -53,8 +53,8 @@ export function nextLegacyReport({ machineSet, machines = [] }: MachineSetScope,
 }
 
 /**
- * Whether the Machine has a ready Node, by its condition NodeReady, which has status and time of the Node's condition Ready. Upstream reads
- * the Node from the workload cluster.
+ * Whether the Machine has a ready Node, by its condition NodeReady, which mirrors the Node's condition Ready. Upstream reads the Node from the
+ * workload cluster.
  */
 const hasReadyNode = (machine: Machine): boolean => machine.status?.nodeRef !== undefined && isTrue(machine, 'NodeReady')
 

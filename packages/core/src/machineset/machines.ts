@@ -5,7 +5,10 @@ import { adoptChild } from '../children.ts'
 import { MachinesByClusterName } from '../indexes.ts'
 import type { MachineSetIO, MachineSetPhase } from './scope.ts'
 
-/** Sets `scope.machines` to the Machines that the set controls and that match its selector. Adopts matching Machines without a controller. */
+/**
+ * Sets `scope.machines` to the Machines that the set controls and that match its selector. Adopts matching Machines of its Cluster that have no
+ * controller.
+ */
 export const machines: MachineSetPhase = async (scope, io) => {
   const { machineSet } = scope
   const selector = plainSelector(machineSet)
