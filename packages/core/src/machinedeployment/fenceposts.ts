@@ -25,7 +25,10 @@ export function fenceposts({ spec }: MachineDeployment): Fenceposts {
   return { maxSurge: surge, maxUnavailable: Math.min(surge === 0 && unavailable === 0 ? 1 : unavailable, replicas) }
 }
 
-/** Returns how many replicas must be available; `undefined` when maxSurge or maxUnavailable is neither a number nor a percentage. */
+/**
+ * Returns how many replicas must be available; `undefined` when maxSurge or maxUnavailable is neither a number nor a percentage.
+ * `spec.replicas` must be set.
+ */
 export function leastAvailable(deployment: MachineDeployment): number | undefined {
   try {
     return deployment.spec.replicas! - fenceposts(deployment).maxUnavailable
