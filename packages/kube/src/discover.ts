@@ -12,7 +12,7 @@ interface ResourceList {
 }
 
 /**
- * Returns a finder that requests the resources of each group and version once, and again for an unknown kind, because its
+ * Returns a finder that caches the resources of each requested group and version. It requests them again for an unknown kind, because its
  * CustomResourceDefinition may have been created since. A call rejects with upstream's text when the kind does not exist.
  * Upstream: sigs.k8s.io/controller-runtime/pkg/client/apiutil, restmapper.go.
  */

@@ -12,7 +12,7 @@ const Units: { readonly [unit: string]: bigint } = {
 }
 /** Durations of Go are nanoseconds in 64 bits. */
 const Longest = 2n ** 63n
-/** Number of digits of the largest 64-bit integer. */
+/** Number of digits of 2^63. */
 const MaxDigits = 19
 
 /** Parses a duration; returns milliseconds. @throws Error, usually with Go's text, if the text is not a duration or exceeds 64 bits */
@@ -64,7 +64,7 @@ export function formatNanoseconds(duration: bigint): string {
   return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`
 }
 
-/** Formats `value` with the decimal point moved left by `places`, without trailing zeros. */
+/** Formats `value` with the decimal point moved left by `places`, without trailing zeros of the fraction. */
 function decimal(value: bigint, places: number): string {
   const digits = value.toString().padStart(places + 1, '0')
   const fraction = digits.slice(-places).replace(/0+$/, '')

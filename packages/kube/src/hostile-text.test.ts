@@ -49,7 +49,7 @@ const readers: { readonly [title: string]: readonly [fc.Arbitrary<string>, (text
 }
 
 describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
-  test('of at most 12 parts are parsed, or rejected with an expected error', () => {
+  test('of at most 12 parts or characters are parsed, or rejected with an expected error', () => {
     fc.assert(
       fc.property(texts, (text) => {
         try {

@@ -5,7 +5,7 @@ export function appendAll<T>(target: T[], ...lists: readonly Iterable<T>[]): voi
   for (const list of lists) for (const element of list) target.push(element)
 }
 
-/** Appends an element to the list of a key, which is created if it does not exist. */
+/** Appends an element to the list of a key. Creates the list if it does not exist. */
 export function addTo<K, T>(lists: Map<K, T[]>, key: K, element: T): void {
   const list = lists.get(key)
   if (list) list.push(element)

@@ -1,6 +1,6 @@
 /**
- * Structured logs for operators. The message is a constant; facts are fields. A logger is an argument, never a global, and fields such as
- * controller, object or cluster are bound to a child logger.
+ * Structured logs for operators. Write facts into fields, so that messages are constant. Pass a logger as an argument. Bind fields such as
+ * controller, object or cluster to a child logger.
  */
 export interface Logger {
   debug(message: string, fields?: LogFields): void

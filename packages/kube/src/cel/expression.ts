@@ -50,7 +50,7 @@ export function expression(source: string, variables: readonly Variable[], diale
   }
 }
 
-/** Reports whether a node contains a name. Upstream: a macro variable that shadows the variable counts, too. */
+/** Reports whether a node refers to a name. As upstream, a reference to a macro variable of this name counts, too. */
 function mentions(part: unknown, name: string): boolean {
   if (Array.isArray(part)) return part.some((item) => mentions(item, name))
   if (typeof part !== 'object' || part === null) return false

@@ -11,7 +11,7 @@ export type Token = { readonly at: number; readonly text: string } & (
   | { readonly kind: 'literal'; readonly value: Literal }
 )
 
-/** Syntax error inside the parser, which `parse` converts to a CompileError. */
+/** Syntax error that the lexer or the parser throws. `parse` converts it to a CompileError. */
 export class SyntaxProblem extends Error implements Issue {
   readonly at: number
   constructor(at: number, message: string) {

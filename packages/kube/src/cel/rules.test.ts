@@ -25,7 +25,7 @@ const schemasOf = (module: object): [string, JSONSchema][] =>
 const compileFailures = (results: readonly string[]): string[] => results.filter((result) => !result.endsWith(': compiles'))
 
 describe('rules of kinds', () => {
-  test('every rule of the kinds of @capstan/api and @capstan/local compiles', () => {
+  test('every rule of the stored versions of the kinds in @capstan/api and @capstan/local compiles', () => {
     const results = [...schemasOf(api), ...schemasOf(local)].flatMap(([kind, schema]) => compileResults(schema, kind))
     expect(results.length).toBeGreaterThan(3)
     expect(compileFailures(results)).toEqual([])

@@ -5,7 +5,10 @@
 import { bool, dyn, int, listOf, mapOf, optionalOf, string, type Type } from './type.ts'
 import type { Value } from './value.ts'
 
-/** Functions by signature. An implementation may rely on the types of its arguments, except on the types of items in lists and maps. */
+/**
+ * Functions by signature. An implementation may rely on the types of its arguments, but not on the types of values in lists, maps and
+ * optionals.
+ */
 export interface Library {
   // biome-ignore lint/suspicious/noExplicitAny: the signature determines the types of the arguments
   readonly [signature: string]: (...args: any[]) => Value

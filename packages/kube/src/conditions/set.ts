@@ -4,9 +4,12 @@ import type { Condition } from '../schema.ts'
 import { shortened } from '../shortened.ts'
 
 export interface SetOptions {
-  /** Milliseconds since the Unix epoch: the transition time of conditions whose status changes. Mirrored conditions have their source's time. */
+  /**
+   * Milliseconds since the Unix epoch: the transition time of new conditions and of those whose status changes. A mirrored condition gets its
+   * source's time instead.
+   */
   readonly now: number
-  /** `metadata.generation` of the object that the conditions were computed for; absent: the conditions get no observedGeneration. */
+  /** `metadata.generation` of the object that the conditions were computed for; absent or 0: the conditions get no observedGeneration. */
   readonly generation?: number | undefined
   /** Types in their order. Other types follow alphabetically; `Paused` and `Deleting` are always last. */
   readonly order?: readonly string[]
@@ -17,8 +20,8 @@ const LongestMessage = 32768
 
 /**
  * Merges computed conditions into the conditions of an object: each replaces the existing condition of its type; other conditions stay. The
- * transition time changes only with the status. Returns `existing` itself, without sorting it, when no condition changes, so that the object is
- * not written.
+ * transition time changes only with the status. Returns `existing` itself, without sorting it, when it is given and no condition changes, so
+ * that the object is not written.
  */
 export function setConditions(
   existing: readonly Condition[] | undefined,
@@ -47,7 +50,7 @@ export function setConditions(
   return merged.sort(byOrder(order))
 }
 
-/** Returns the transition time of the source of a mirrored condition; `now` for any other condition. Both in whole seconds. */
+/** Returns the transition time of the source of a mirrored condition if it is valid, otherwise `now`. Both in whole seconds. */
 function transitionTime({ lastTransitionTime }: NewCondition, now: number): string {
   const sourceTime = lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
   return timestamp(Number.isNaN(sourceTime) ? now : sourceTime)

@@ -46,7 +46,10 @@ export type ConfigMap = ObjectOf<typeof ConfigMap>
 /** Maximum total size of the values of a ConfigMap or Secret, in bytes. Upstream: core/v1 MaxSecretSize. */
 export const MaxDataSize = 1024 * 1024
 
-/** Returns the problems of a key in the data of a ConfigMap or Secret; none for a valid key. Upstream: validation.IsConfigMapKey. */
+/**
+ * Returns the first problem of a key in the data of a ConfigMap or Secret; an empty list for a valid key.
+ * Upstream: validation.IsConfigMapKey.
+ */
 export function keyProblems(key: string): readonly string[] {
   if (key.length > 253) return ['must be no more than 253 characters']
   if (!/^[-._a-zA-Z0-9]+$/.test(key)) return InvalidKey

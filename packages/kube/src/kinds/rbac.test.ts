@@ -27,7 +27,7 @@ test.each<[string, PolicyRule, string[]]>([
     { verbs: ['get'], nonResourceURLs: ['/x'] },
     ['rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs'],
   ],
-])('Role.validate returns the errors of %s', (_, rule, errors) => {
+])('Role.validate returns the expected errors for %s', (_, rule, errors) => {
   expect(texts(Role.validate!({ ...object, rules: [rule] }, context))).toEqual(errors)
 })
 
@@ -45,7 +45,7 @@ test.each<[string, Pick<ClusterRole, 'rules' | 'aggregationRule'>, string[]]>([
       'aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil',
     ],
   ],
-])('ClusterRole.validate returns the errors of %s', (_, role, errors) => {
+])('ClusterRole.validate returns the expected errors for %s', (_, role, errors) => {
   expect(texts(ClusterRole.validate!({ ...object, ...role }, context))).toEqual(errors)
 })
 
@@ -71,12 +71,15 @@ test.each<[string, Omit<RoleBinding, keyof typeof object>, string[], string[]]>(
     [],
     ['roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"'],
   ],
-])('RoleBinding.validate and ClusterRoleBinding.validate return the errors of %s', (_, binding, namespaced, cluster) => {
-  expect(texts(RoleBinding.validate!({ ...object, ...binding }, context))).toEqual(namespaced)
-  expect(texts(ClusterRoleBinding.validate!({ ...object, ...binding }, context))).toEqual(cluster)
-})
+])(
+  'RoleBinding.validate and ClusterRoleBinding.validate return the expected errors for %s',
+  (_, binding, namespaced, cluster) => {
+    expect(texts(RoleBinding.validate!({ ...object, ...binding }, context))).toEqual(namespaced)
+    expect(texts(ClusterRoleBinding.validate!({ ...object, ...binding }, context))).toEqual(cluster)
+  },
+)
 
-test('apiGroups of subjects and roleRefs are defaulted, and roleRefs are immutable', () => {
+test('the apiGroup of a roleRef and of a subject of kind Group is defaulted, and a roleRef is immutable', () => {
   const binding = { ...object, roleRef: { kind: 'ClusterRole', name: 'view' }, subjects: [{ kind: 'Group', name: 'devs' }] }
   RoleBinding.default!(binding, context)
   expect(binding).toMatchObject({ roleRef: { apiGroup: group }, subjects: [{ apiGroup: group }] })

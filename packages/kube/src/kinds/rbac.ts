@@ -117,7 +117,7 @@ interface Binding {
   readonly roleRef: RoleRef
 }
 
-/** Upstream: pkg/apis/rbac/v1, SetDefaults. */
+/** Upstream: pkg/apis/rbac/v1, SetDefaults_RoleBinding and SetDefaults_Subject. */
 function defaultGroups({ roleRef: ref, subjects: boundSubjects = [] }: Binding): void {
   ref.apiGroup ||= rbacGroup
   for (const boundSubject of boundSubjects)

@@ -42,8 +42,8 @@ export const Secret = defineKind({
       if (secret.data?.[key] === undefined) errors.push(required(`data[${key}]`))
     }
     appendAll(errors, configErrors(secret.type ?? '', secret.data ?? {}))
-    if (secret.type === 'kubernetes.io/service-account-token' && !secret.metadata.annotations?.[ServiceAccountName]) {
-      errors.push(required(`metadata.annotations[${ServiceAccountName}]`))
+    if (secret.type === 'kubernetes.io/service-account-token' && !secret.metadata.annotations?.[ServiceAccountNameAnnotation]) {
+      errors.push(required(`metadata.annotations[${ServiceAccountNameAnnotation}]`))
     }
     if (
       secret.type === 'kubernetes.io/basic-auth' &&
@@ -61,7 +61,7 @@ export const Secret = defineKind({
 })
 export type Secret = ObjectOf<typeof Secret>
 
-const ServiceAccountName = 'kubernetes.io/service-account.name'
+const ServiceAccountNameAnnotation = 'kubernetes.io/service-account.name'
 
 /** Keys that a Secret of the type must have. Upstream: core validation, ValidateSecret. */
 const requiredKeys: { readonly [type: string]: readonly string[] } = {
@@ -71,7 +71,7 @@ const requiredKeys: { readonly [type: string]: readonly string[] } = {
   'kubernetes.io/ssh-auth': ['ssh-privatekey'],
 }
 
-/** Validates that registry credentials are JSON. Errors do not contain the credentials. */
+/** Validates that registry credentials are JSON. Errors contain at most one character of the credentials. */
 function configErrors(type: string, data: { readonly [key: string]: string }): FieldError[] {
   const key = { 'kubernetes.io/dockercfg': '.dockercfg', 'kubernetes.io/dockerconfigjson': '.dockerconfigjson' }[type]
   const value = key === undefined ? undefined : data[key]

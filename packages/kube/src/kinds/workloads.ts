@@ -1,6 +1,6 @@
 /**
- * The kinds Pod and DaemonSet. Their schemas declare only some fields; other fields of specs, containers, statuses, conditions and the
- * metadata of pod templates are preserved.
+ * The kinds Pod and DaemonSet. Their schemas declare only some fields; other fields of specs, containers, statuses, container
+ * statuses, conditions and the metadata of pod templates are preserved.
  */
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Schema, s } from '../schema.ts'
@@ -85,7 +85,7 @@ export const DaemonSet = defineKind({
   shortNames: ['ds'],
   categories: ['all'],
   scope: 'Namespaced',
-  doc: 'Runs one pod on every node.',
+  doc: 'Runs one pod on every node, or on each of the selected nodes.',
   spec: keepUnknownFields(
     s.object({
       selector: labelSelector,

@@ -80,7 +80,7 @@ function checkMap(map: MapType, value: unknown, path: string, report: Report, al
   }
 }
 
-/** Formats a value as Go's %#v does. */
+/** Formats a value as Go's %#v does, but with the string escapes of JSON. */
 function goLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[]interface {}{${value.map(goLiteral).join(', ')}}`
   if (!isRecord(value)) return value === null ? 'interface {}(nil)' : writeJSON(value)

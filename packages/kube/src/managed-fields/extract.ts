@@ -13,7 +13,8 @@ export interface ExtractOptions {
 
 /**
  * Returns the part of the value that the set covers; null when the set covers no member or item, or the value is not a list or map as the
- * type requires. Scalars, atomic or empty lists and maps, and list items in which the set has no fields are returned completely.
+ * type requires. Scalars, atomic or empty lists and maps, and list items that the set contains without fields below them are returned
+ * completely.
  */
 export function extractFields(type: Type, value: unknown, fields: FieldSet, options: ExtractOptions = {}): unknown {
   const { map, scalar, list } = formsOf(type, value)

@@ -10,8 +10,8 @@ import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
 /**
- * Returns the fields that applying this value sets: its leaves (scalars, atomic lists and maps), the items of its lists, members that are
- * null or an empty object, and undeclared members. Other declared objects and lists are not included: setting a field does not own its
+ * Returns the fields that applying this value sets: its leaves (scalars, atomic lists and maps), the items of its other lists, members that
+ * are null or an empty object, and undeclared members. Other declared objects and lists are not included: setting a field does not own its
  * parent.
  */
 export const fieldsOf = (type: Type, value: unknown): FieldSet => atOnce(fieldsIn(type, value))
@@ -79,8 +79,8 @@ export function withDeclaredParents(type: Type, set: FieldSet): FieldSet {
 }
 
 /**
- * Removes the fields of the set, and all fields below them, from a value. Returns null when no member or item remains, and for an atomic
- * list or map.
+ * Removes the fields of the set, and all fields below them, from a value. Returns null when no member or item remains, for an atomic list or
+ * map, and for a value that is not a list or map as the type requires.
  */
 export function removeFields(type: Type, value: unknown, fields: FieldSet): unknown {
   const { map, scalar, list } = formsOf(type, value)

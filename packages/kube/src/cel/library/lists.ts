@@ -1,4 +1,6 @@
-/** Functions on lists. Upstream: apiserver/pkg/cel/library/lists.go and cel-go's set and list extensions. */
+/**
+ * Functions on lists. Upstream: apiserver/pkg/cel/library/lists.go, and the set extension, list extension and optional types of cel-go.
+ */
 import type { Library } from '../signature.ts'
 import {
   CelList,

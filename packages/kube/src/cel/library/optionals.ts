@@ -1,4 +1,4 @@
-/** Functions on optional values. */
+/** Functions that create and read optional values. */
 import type { Library } from '../signature.ts'
 import { CelList, CelMap, Duration, EvaluationError, none, Optional, Timestamp, Uint, type Value } from '../value.ts'
 

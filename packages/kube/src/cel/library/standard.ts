@@ -86,7 +86,7 @@ export const operators: Library = {
   ...orderings('double', 'uint'),
 }
 
-/** Limit of the length of concatenated strings, in UTF-16 code units: well above the size limit of an object. */
+/** Limit of the length of a string that `+` returns, in UTF-16 code units: well above the size limit of an object. */
 const MaxText = 16 * 1024 * 1024
 
 function concatText(a: string, b: string): string {
@@ -126,8 +126,8 @@ function truncateToUint(value: number): Uint {
 }
 
 /**
- * Formats a double with the fewest digits, as Go's %g. The text has an exponent if the absolute value is at least 1e+06, or below 1e-04 and
- * not 0.
+ * Formats a double with the fewest digits, as Go's %g. The text of a finite value has an exponent if the absolute value is at least 1e+06, or
+ * below 1e-04 and not 0.
  */
 export function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'

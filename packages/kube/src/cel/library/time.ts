@@ -1,4 +1,4 @@
-/** Timestamps and durations of CEL: conversions from and to text, and the functions that return their parts. */
+/** Timestamps and durations of CEL: conversions from and to text, and functions such as `getHours`. */
 import { parseNanoseconds } from '../../duration.ts'
 import type { Library } from '../signature.ts'
 import { Duration, EvaluationError, Timestamp } from '../value.ts'
@@ -14,7 +14,7 @@ export function durationOf(text: string): Duration {
   }
 }
 
-/** Formats a duration in seconds, without trailing zeros. */
+/** Formats a duration in seconds, without trailing zeros of the fraction. */
 export function durationTextOf({ nanos }: Duration): string {
   const size = nanos < 0n ? -nanos : nanos
   return `${nanos < 0n ? '-' : ''}${size / Second}${fractionText(size % Second)}s`

@@ -1,4 +1,4 @@
-/** URLs. Upstream: apiserver/pkg/cel/library/urls.go, which parses them with Go's `url.ParseRequestURI`. */
+/** URLs. Upstream: apiserver/pkg/cel/library/urls.go, which accepts the texts that Go's `url.ParseRequestURI` accepts. */
 import { addTo } from '../../lists.ts'
 import type { Library } from '../signature.ts'
 import { CelList, EvaluationError, LiteralMap, Opaque } from '../value.ts'
