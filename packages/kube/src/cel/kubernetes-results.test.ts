@@ -1,4 +1,7 @@
-/** Tests results of expressions that CEL's own conformance suite does not cover. The expected results are those of Kubernetes v1.36. */
+/**
+ * Tests expressions that CEL's own conformance suite does not cover, or for which it requires another result. The expected results are those of
+ * Kubernetes v1.36.
+ */
 import { expect, test } from 'vitest'
 import { expression } from './expression.ts'
 import { listOf, type Type } from './type.ts'
