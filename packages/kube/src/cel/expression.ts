@@ -12,7 +12,7 @@ export interface Expression {
   readonly source: string
   /** Type of the result. */
   readonly type: Type
-  /** Reports whether the expression mentions the variable. */
+  /** Reports whether the expression refers to a variable of this name, including variables of macros. */
   uses(name: string): boolean
   /**
    * Evaluates the expression until its cost exceeds `limit`. `values` returns a value for each variable, in the order of the variables; an
