@@ -1,6 +1,8 @@
 /**
- * Priority levels of requests, as in upstream's suggested flow schemas, with one exception: get, create, update and patch of Leases have the
- * level `leader-election` for every user except nodes, because a controller must not lose its Lease when it sends many other requests.
+ * Priority levels of requests, as in upstream's suggested flow schemas, with two exceptions:
+ * - get, create, update and patch of Leases have the level `leader-election` for every user except nodes, because a controller must not lose
+ *   its Lease when it sends many other requests.
+ * - For users in the group `system:nodes`, every subresource of a Node has the level `node-high`; upstream: only `status`.
  */
 import type { FlowTable } from '@capstan/apiserver/kinds'
 

@@ -1,6 +1,6 @@
 /**
- * Adds two tolerations of limited duration, for nodes that are not ready and for unreachable nodes, each unless the pod already tolerates
- * the taint. Upstream: plugin/pkg/admission/defaulttolerationseconds.
+ * Adds two tolerations of limited duration, for nodes that are not ready and for unreachable nodes, each unless the pod already has a
+ * toleration for the key and effect of the taint. Upstream: plugin/pkg/admission/defaulttolerationseconds.
  */
 import type { Pod, Toleration } from '../kinds/schemas/types.ts'
 import type { Plugin } from '@capstan/apiserver/kinds'

@@ -15,7 +15,7 @@ const APIService = unknownKind({
   scope: 'Cluster',
 })
 const resource = 'apiservices.apiregistration.k8s.io'
-const definitions = 'customresourcedefinitions.apiextensions.k8s.io'
+const crdResource = 'customresourcedefinitions.apiextensions.k8s.io'
 const automanaged = 'kube-aggregator.kubernetes.io/automanaged'
 
 type Options = Omit<ControllerOptions, 'registry'>
@@ -29,20 +29,20 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
   }
   /** APIService names of the versions that each CRD serves. Sets, because a CRD may have thousands of versions. */
   const custom = new Map<string, ReadonlySet<string>>()
-  const trackDefinition = (definition: string, names: readonly string[]) => {
-    const before = custom.get(definition) ?? []
-    if (names.length === 0) custom.delete(definition)
-    else custom.set(definition, new Set(names))
+  const trackDefinition = (crdName: string, names: readonly string[]) => {
+    const before = custom.get(crdName) ?? []
+    if (names.length === 0) custom.delete(crdName)
+    else custom.set(crdName, new Set(names))
     for (const name of [...before, ...names]) queue.add(name)
   }
   const stops = [
-    store.subscribe(definitions, ({ key, object }) =>
+    store.subscribe(crdResource, ({ key, object }) =>
       trackDefinition(key.name, namesOf(object as CustomResourceDefinition | undefined)),
     ),
     store.subscribe(resource, ({ key }) => queue.add(key.name)),
   ]
   for (const name of builtinGroupVersions.keys()) queue.add(name)
-  for (const definition of store.list(definitions))
+  for (const definition of store.list(crdResource))
     trackDefinition(definition.metadata.name, namesOf(definition as CustomResourceDefinition))
   return () => {
     for (const stop of stops) stop()

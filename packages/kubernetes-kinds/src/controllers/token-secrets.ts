@@ -1,6 +1,6 @@
 /**
  * Writes a token into Secrets of type `kubernetes.io/service-account-token`, for the service account that they name. The token is valid as
- * long as the Secret and the account exist. A Secret whose account does not exist, or was created again, is deleted. Upstream:
+ * long as the Secret contains it and the account exists. A Secret whose account does not exist, or was created again, is deleted. Upstream:
  * pkg/controller/serviceaccount/tokens_controller.go, v1.36.
  */
 import { isReason, Secret, type ServiceAccount } from '@capstan/kube'

@@ -12,7 +12,7 @@ const pod = (name: string, spec: object = {}, owner?: string) =>
     spec: { containers: [{ name: 'c' }], ...spec },
   }) as unknown as Pod
 
-test('pods with the same violations cause one warning, which names the first pod in alphabetical order', () => {
+test('pods that violate the same checks cause one warning, which names the first pod in alphabetical order', () => {
   const pods = [
     pod('z', { hostPID: true }),
     pod('good'),

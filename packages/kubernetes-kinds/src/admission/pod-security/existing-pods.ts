@@ -10,7 +10,7 @@ import { findings, reasonsOf } from './standards.ts'
 const maxCheckedPods = 3000
 
 /**
- * Checks at most 3000 pods and returns warnings. Pods with the same violations share one warning.
+ * Checks at most 3000 pods and returns warnings. Pods that violate the same checks share one warning.
  * @param isTimeOver called after each pod; returns true when the time for the check is over
  */
 export function existingPodWarnings(

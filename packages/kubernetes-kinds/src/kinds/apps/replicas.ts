@@ -1,4 +1,4 @@
-/** Scale and validation that the workloads of `apps/v1` share. */
+/** Scale and validation that several kinds of `apps/v1` share. */
 import {
   type FieldError,
   forbidden,

@@ -26,15 +26,15 @@ describe('conversion from v2 to v1 and back', () => {
     { type: 'Object', object: { describedObject, metric, target: { type: 'AverageValue', averageValue: '10' } } },
     { type: 'External', external: { metric, target: { type: 'Value', value: '10' } } },
     { type: 'External', external: { metric, target: { type: 'AverageValue', averageValue: '10' } } },
-  ])('preserves a metric of type $type', (metric) => {
-    const object = autoscaler({ metrics: [metric] })
+  ])('preserves a metric of type $type', (metricSpec) => {
+    const object = autoscaler({ metrics: [metricSpec] })
     toV1(object)
     expect(object.spec.metrics).toBeUndefined()
     toV2(object)
-    expect(object).toEqual(autoscaler({ metrics: [metric] }))
+    expect(object).toEqual(autoscaler({ metrics: [metricSpec] }))
   })
 
-  test('stores fields that v1 does not have in annotations', () => {
+  test('writes fields that only v2 has into annotations, and reads them from there', () => {
     const behavior = {
       scaleDown: {
         stabilizationWindowSeconds: 5,
