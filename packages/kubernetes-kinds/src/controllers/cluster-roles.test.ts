@@ -6,7 +6,7 @@ import { runClusterRoles } from './cluster-roles.ts'
 const rule = (resource: string) => ({ apiGroups: ['shop.example.com'], resources: [resource], verbs: ['get'] })
 const part = (name: string) => ({ metadata: { name, labels: { into: 'all' } }, rules: [rule(name)] })
 
-test('an aggregated role has the rules of the selected roles, and loses those of deleted roles', async () => {
+test('a role with an aggregation rule has the rules of the selected roles, and loses those of deleted roles', async () => {
   const { client } = await testServer({ authorization: ['RBAC'] })
   await client.create(ClusterRole, {
     metadata: { name: 'all' },

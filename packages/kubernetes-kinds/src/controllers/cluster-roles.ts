@@ -9,7 +9,7 @@ const resource = 'clusterroles.rbac.authorization.k8s.io'
 export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOptions, 'registry'>): () => void {
   const queue = new WorkQueue({ name: 'clusterroles', clock, log, run: aggregateInto })
   const roles = () => store.list(resource) as readonly ClusterRole[]
-  // Any change of a role, including its deletion or a removed label, can affect every aggregating role.
+  // Any change of a role, including its deletion or a removed label, can affect every role with an aggregation rule.
   const aggregateAll = () => {
     for (const { metadata, aggregationRule } of roles()) if (aggregationRule) queue.add(metadata.name)
   }
