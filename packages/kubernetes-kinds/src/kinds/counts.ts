@@ -1,4 +1,4 @@
-/** Validates numbers in specs and statuses, and percentages. Upstream: pkg/apis/core/validation and pkg/apis/apps/validation, v1.36. */
+/** Validates numbers, percentages and lengths of lists. Upstream: pkg/apis/core/validation and pkg/apis/apps/validation, v1.36. */
 import { type FieldError, invalid, isNumeric, tooMany } from '@capstan/kube'
 
 export const atLeastZero = 'must be greater than or equal to 0'
@@ -38,7 +38,7 @@ const percentText =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 const isPercent = (value: unknown): value is string => typeof value === 'string' && /^[0-9]+%$/.test(value)
 
-/** Requires a percentage, or a number that is not negative. Upstream: ValidatePositiveIntOrPercent. */
+/** Requires that a value, if present, is a percentage or a number that is not negative. Upstream: ValidatePositiveIntOrPercent. */
 export function intOrPercentErrors(field: string, value: number | string | undefined): FieldError[] {
   if (value === undefined) return []
   if (typeof value === 'string') return isPercent(value) ? [] : [invalid(field, value, percentText)]

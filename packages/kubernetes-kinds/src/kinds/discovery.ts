@@ -44,7 +44,7 @@ const endpointslices: BuiltinKind<EndpointSlice> = {
     }
   },
   prepare(slice, old) {
-    // The deprecated field is kept only in objects that already have it.
+    // deprecatedTopology is kept only if an endpoint of the stored EndpointSlice has it.
     const hadTopology = old?.endpoints?.some(({ deprecatedTopology }) => deprecatedTopology !== undefined) === true
     if (!hadTopology) for (const endpoint of slice.endpoints ?? []) delete endpoint.deprecatedTopology
   },

@@ -9,11 +9,11 @@ export type Zero = 'shown' | 'omitted' | 'null'
 
 /**
  * Returns the fields of the Go type of a schema such as `io.k8s.api.core.v1.Pod`, including fields of embedded types. Empty for an unknown
- * type.
+ * type, and for the types of CustomResourceDefinitions and APIServices.
  */
 export const goFields = (component: string): ReadonlyMap<string, Zero> => fieldsOf(messageName(component))
 
-/** Returns the name of a schema in the table of protobuf messages: `core/v1.Pod` for `io.k8s.api.core.v1.Pod`. */
+/** Returns the name of a schema of `io.k8s.api` or `io.k8s.apimachinery` in the table: `core/v1.Pod` for `io.k8s.api.core.v1.Pod`. */
 function messageName(component: string): string {
   const parts = component.split('.')
   const [version, kind] = parts.slice(-2)

@@ -27,7 +27,7 @@ test.each<[string, string, object, object]>([
     { spec: { automountServiceAccountToken: false, priority: 0, containers: null } },
   ],
   [
-    'converts quantities and times to their canonical form, and sets absent times to null',
+    'converts quantities and times to their canonical form, and sets absent times of conditions to null',
     'io.k8s.api.core.v1.Pod',
     {
       spec: { containers: [{ name: 'c', resources: { limits: { cpu: 0.5, memory: '1024Mi' } } }] },

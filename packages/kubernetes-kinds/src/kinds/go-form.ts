@@ -16,13 +16,10 @@ const normalizers = new Map<string, Normalizer>()
 /**
  * Normalizes a draft in place. `component` is the name of its schema, such as `io.k8s.api.core.v1.Pod`. The types of its values must have
  * been checked before.
- * @throws StatusError BadRequest for an invalid quantity
+ * @throws StatusError BadRequest for an invalid quantity, RangeError for an invalid time that does not have the canonical form
  */
 export function goForm(component: string, object: { [field: string]: unknown }): void {
-  const { metadata } = object
   normalizerOf(component)(object)
-  // The server normalizes metadata separately.
-  object.metadata = metadata
 }
 
 function normalizerOf(name: string): Normalizer {

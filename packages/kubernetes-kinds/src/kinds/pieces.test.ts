@@ -1,4 +1,4 @@
-/** Work for large objects: long lists are validated in pieces, so that other requests run between them, and other work is limited. */
+/** Limits of the work for large objects. Long lists are validated in pieces, so that other requests run between the pieces. */
 import type { FieldError, Work } from '@capstan/kube'
 import { atOnce, PieceSize } from '@capstan/kube'
 import { expect, test } from 'vitest'
@@ -34,14 +34,14 @@ function piecesOf(work: Work<unknown>): number {
   return count
 }
 
-test('only the errors of the first 10,000 items of clusterIPs have a text', () => {
+test('of the errors of 20,000 invalid clusterIPs, only 10,000 have a text', () => {
   const clusterIPs = many(20_000, () => 'x')
   const errors = clusterIPErrors({ type: 'ClusterIP', clusterIP: 'x', clusterIPs } as ServiceSpec)
   expect(errors.length).toBe(20_001)
   expect(errors.filter(({ text }) => text.startsWith('Invalid value: "x"'))).toHaveLength(10_000)
 })
 
-test('only the first 10,000 errors of ipFamilies have a text', () => {
+test('of the errors of 20,000 invalid ipFamilies, only 10,000 have a text', () => {
   const ipFamilies = many(20_000, () => 'IPv5')
   const errors = clusterIPErrors({ type: 'ClusterIP', ipFamilies } as ServiceSpec)
   expect(errors.length).toBe(39_999)

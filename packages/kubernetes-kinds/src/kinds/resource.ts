@@ -1,4 +1,4 @@
-/** The kinds of `resource.k8s.io/v1`: devices and claims to them. Upstream: pkg/apis/resource and pkg/registry/resource, v1.36. */
+/** The kinds of `resource.k8s.io/v1`: devices, and claims to devices. Upstream: pkg/apis/resource and pkg/registry/resource, v1.36. */
 import type { KindTable } from './builtin-kind.ts'
 import { deviceclasses } from './resource/device-class.ts'
 import { resourceclaimtemplates } from './resource/resource-claim-template.ts'

@@ -30,7 +30,7 @@ describe('a request', () => {
     ['ec', ['devs']],
     ['ed25519', ['a', 'b']],
     ['rsa', ['system:masters']],
-  ] as const)('with a key of %s is parsed', (key, organizations) => {
+  ] as const)('with a key of type %s is parsed', (key, organizations) => {
     expect(parseSigningRequest(request(bodies[key]))).toEqual({ organizations })
   })
 
@@ -40,7 +40,7 @@ describe('a request', () => {
     expect(() => parseSigningRequest(request(changed.toString('base64')))).toThrow('x509: ECDSA verification failure')
   })
 
-  test.each(['', 'hello', block('CERTIFICATE', bodies.ec)])('%j is rejected', (text) => {
+  test.each(['', 'hello', block('CERTIFICATE', bodies.ec)])('that is %j is rejected', (text) => {
     expect(() => parseSigningRequest(text)).toThrow('PEM block type must be CERTIFICATE REQUEST')
   })
 

@@ -17,7 +17,7 @@ export const namespaces: BuiltinKind<Namespace> = {
     if (name) metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': name }
   },
   prepare(namespace, old, { subresource }) {
-    // Only the subresource `finalize` changes the finalizers in the spec.
+    // After the create, only the subresource `finalize` changes the finalizers in the spec.
     if (old && subresource === undefined) namespace.spec = old.spec
     if (old) return
     const { finalizers = [] } = namespace.spec

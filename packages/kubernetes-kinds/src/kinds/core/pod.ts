@@ -58,7 +58,7 @@ export const pods: BuiltinKind<Pod> = {
     const period = requested ?? Number(spec.terminationGracePeriodSeconds ?? 0)
     return period < 0 ? 1 : period
   },
-  // Warnings are sent only on create: updates are frequent and sent by programs.
+  // Warnings are sent only on create: most updates come from programs.
   warnings: (pod, old) => (old ? [] : [...hostnameWarnings(pod.metadata.name), ...podWarnings('', pod)]),
   subresourceWrites: {
     ephemeralcontainers(pod, old) {

@@ -1,4 +1,7 @@
-/** Validates Events. Most errors omit the invalid value, as upstream's do. Upstream: pkg/apis/core/validation/events.go, v1.36. */
+/**
+ * Validates Events. As upstream, many errors contain the empty string instead of the invalid value. Upstream:
+ * pkg/apis/core/validation/events.go, v1.36.
+ */
 import { type Event, type FieldError, invalid, qualifiedNameProblems, required } from '@capstan/kube'
 import { problems } from '../checks.ts'
 import { immutable } from '../same.ts'
@@ -12,7 +15,7 @@ export function commonErrors(event: Event, reporter: string): FieldError[] {
   const { namespace = '' } = event.metadata
   const mismatch = invalid('involvedObject.namespace', involvedNamespace, 'does not match event.namespace')
   if (!event.eventTime) {
-    // Events about cluster-scoped objects are in the namespace `default`.
+    // Without an eventTime, an Event about a cluster-scoped object must be in the namespace `default`.
     return (involvedNamespace === '' ? namespace === 'default' : involvedNamespace === namespace) ? [] : [mismatch]
   }
   const { reportingComponent = '', reportingInstance = '', action = '', reason = '', message = '' } = event

@@ -1,4 +1,4 @@
-/** Validates the backends of an Ingress. */
+/** Validates the backends of Ingresses, and references to objects of any kind. */
 import {
   appendAll,
   dnsLabelProblems,
@@ -32,7 +32,7 @@ export function referenceErrors(
   { apiGroup, kind, name }: { apiGroup?: string | null; kind: string; name: string },
 ): FieldError[] {
   return [
-    // Go encodes an absent apiGroup as `null`.
+    // For a backend, Go encodes an absent apiGroup as `null`.
     ...(apiGroup === undefined || apiGroup === null ? [] : problems(`${path}.apiGroup`, apiGroup, subdomainProblems(apiGroup))),
     ...(kind === '' ? [required(`${path}.kind`)] : problems(`${path}.kind`, kind, pathSegmentProblems(kind))),
     ...(name === '' ? [required(`${path}.name`)] : problems(`${path}.name`, name, pathSegmentProblems(name))),

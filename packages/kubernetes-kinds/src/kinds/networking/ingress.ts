@@ -42,12 +42,12 @@ export const ingresses: BuiltinKind<Ingress> = {
       : [],
   validate({ metadata, spec, status }, old, { subresource }) {
     if (subresource === 'status') return (status.loadBalancer.ingress ?? []).flatMap(loadBalancerErrors)
-    const named = metadata.annotations?.[classAnnotation]
-    const { ingressClassName: name } = spec
+    const annotatedClass = metadata.annotations?.[classAnnotation]
+    const { ingressClassName } = spec
     return [
       ...specErrors(spec),
-      ...(!old && named !== undefined && name !== undefined && named !== name
-        ? [invalid(`annotations.${classAnnotation}`, named, 'must match `ingressClassName` when both are specified')]
+      ...(!old && annotatedClass !== undefined && ingressClassName !== undefined && annotatedClass !== ingressClassName
+        ? [invalid(`annotations.${classAnnotation}`, annotatedClass, 'must match `ingressClassName` when both are specified')]
         : []),
     ]
   },

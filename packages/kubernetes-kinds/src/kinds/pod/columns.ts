@@ -28,8 +28,8 @@ interface Summary {
 function summary({ metadata, spec, status }: Pod): Summary {
   const { initContainers = [], containers = [] } = spec
   const { conditions = [], phase = '' } = status
-  const names = new Set(initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name))
-  const isSidecar = (name: string) => names.has(name)
+  const sidecarNames = new Set(initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name))
+  const isSidecar = (name: string) => sidecarNames.has(name)
   let reason = status.reason ?? phase
   if (conditions.some(({ type, reason: conditionReason }) => type === 'PodScheduled' && conditionReason === 'SchedulingGated'))
     reason = 'SchedulingGated'

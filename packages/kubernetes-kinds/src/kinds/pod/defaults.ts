@@ -73,7 +73,7 @@ function defaultContainer(container: Container): void {
   for (const handler of [container.lifecycle?.postStart, container.lifecycle?.preStop]) if (handler) defaultHandler(handler)
 }
 
-/** Reports whether an image has the tag `latest`, or neither a tag nor a digest. Upstream: parsers.ParseImageName. */
+/** Reports whether an image, unless empty, has the tag `latest`, or neither a tag nor a digest. Upstream: parsers.ParseImageName. */
 function isLatest(image: string): boolean {
   if (image === '') return false
   const [name = '', digest] = image.split('@')

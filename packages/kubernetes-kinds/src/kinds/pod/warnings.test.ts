@@ -71,18 +71,18 @@ test('templateWarnings returns warnings only for a new or changed object', () =>
   expect(templateWarnings('spec.template', bad, at(1), at(1))).toEqual([])
 })
 
-/** Work that is quadratic in the length of the lists would exceed the timeout of these tests. */
-describe('podWarnings returns at most 1,000 warnings in linear time', () => {
-  const many = (port: (index: number) => object) =>
+/** The lists are so long that quadratic work would make these tests slow. */
+describe('podWarnings returns at most 1,000 warnings', () => {
+  const warningsOfMany = (port: (index: number) => object) =>
     podWarnings('', template(ports(...Array.from({ length: 60_000 }, (_, index) => port(index)))))
-  const first = 'spec.containers[0].ports[1]: '
+  const secondPort = 'spec.containers[0].ports[1]: '
 
   test.each<[string, (index: number) => object, number, string | undefined]>([
     [
       'equal ports',
       () => ({ containerPort: 80, protocol: 'TCP' }),
       1000,
-      `${first}duplicate port definition with spec.containers[0].ports[0]`,
+      `${secondPort}duplicate port definition with spec.containers[0].ports[0]`,
     ],
     [
       'ports of different host addresses',
@@ -100,10 +100,10 @@ describe('podWarnings returns at most 1,000 warnings in linear time', () => {
       'equal names',
       (index) => ({ containerPort: index, protocol: 'TCP', name: 'web' }),
       1000,
-      `${first}duplicate port name "web" with spec.containers[0].ports[0], services and probes that select ports by name will use spec.containers[0].ports[0]`,
+      `${secondPort}duplicate port name "web" with spec.containers[0].ports[0], services and probes that select ports by name will use spec.containers[0].ports[0]`,
     ],
   ])('for %s', (_, port, count, text) => {
-    const warnings = many(port)
+    const warnings = warningsOfMany(port)
     expect(warnings).toHaveLength(count)
     expect(warnings[0]).toBe(text)
   })

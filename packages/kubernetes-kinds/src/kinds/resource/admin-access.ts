@@ -9,15 +9,15 @@ import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'
 const Label = 'resource.kubernetes.io/admin-access'
 
 /**
- * Returns the path of the first request for admin access in a claim. As upstream, the path omits `exactly` and, in a template, the outer
- * `spec`.
+ * Returns the path of the first request for admin access in a claim; `undefined` if there is none. As upstream, the path omits `exactly`
+ * and, in a template, the outer `spec`.
  */
 export function adminAccessRequestPath({ requests }: DeviceClaim): string | undefined {
   const index = (requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true)
   return index < 0 ? undefined : `spec.devices.requests[${index}].adminAccess`
 }
 
-/** Returns the path of the first allocation with admin access in a status. */
+/** Returns the path of the first allocation with admin access in a status; `undefined` if there is none. */
 export function adminAccessResultPath({ allocation }: ResourceClaimStatus): string | undefined {
   const index = (allocation?.devices.results ?? []).findIndex(({ adminAccess }) => adminAccess === true)
   return index < 0 ? undefined : `status.allocation.devices.results[${index}].adminAccess`

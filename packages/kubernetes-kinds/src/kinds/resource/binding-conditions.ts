@@ -16,10 +16,10 @@ export function bindingErrors(
   const [requiredPath, failedPath] = [`${field}.bindingConditions`, `${field}.bindingFailureConditions`]
   const repeated = repeats(failed)
   const requiredConditions = new Set(required)
-  const name = (valuePath: string, condition: string) => problems(valuePath, condition, labelKeyProblems(condition))
+  const nameErrors = (valuePath: string, condition: string) => problems(valuePath, condition, labelKeyProblems(condition))
   return [
-    ...listErrors(requiredPath, required, MaxConditions, name),
-    ...listErrors(failedPath, failed, MaxConditions, name),
+    ...listErrors(requiredPath, required, MaxConditions, nameErrors),
+    ...listErrors(failedPath, failed, MaxConditions, nameErrors),
     ...duplicateErrors(requiredPath, required),
     ...failed.flatMap((condition, index) => [
       ...(repeated[index] ? [duplicate(`${failedPath}[${index}]`, condition)] : []),

@@ -1,4 +1,7 @@
-/** Validates the status of a ResourceClaim: allocated devices, the consumers of the claim, and the status that drivers report. */
+/**
+ * Validates the status of a ResourceClaim: allocated devices, the consumers of the claim, and the status that drivers report. Drops the status
+ * of devices that are no longer allocated.
+ */
 import { type FieldError, forbidden, invalid, required, tooLong } from '@capstan/kube'
 import { bitsOf, type Block, parseBlock } from '../addresses.ts'
 import { requiredOneOf } from '../checks.ts'
@@ -94,7 +97,7 @@ const allocationErrors = (field: string, { devices, nodeSelector }: AllocationRe
   ...listErrors(`${field}.devices.results`, devices.results, MaxResults, (valuePath, result) =>
     resultErrors(valuePath, result, names),
   ),
-  // The list contains the configurations of device classes and of the claim, so that it may be twice as long.
+  // The list contains the configurations of device classes and of the claim, so its limit is twice as high.
   ...listErrors(`${field}.devices.config`, devices.config, 2 * MaxConfigurations, (valuePath, config) =>
     configErrors(valuePath, config, names),
   ),

@@ -7,8 +7,8 @@ const MaxReason = 1024
 const MaxMessage = 32 * 1024
 
 /**
- * Validates a list of at most `max` conditions of an allocated device. `null` counts as empty: the Go field has no `omitempty`, so Go clients
- * without conditions send `null`.
+ * Validates a list of conditions of an allocated device, which may have at most `max` items. `null` counts as empty: the Go field has no
+ * `omitempty`, so Go clients without conditions send `null`.
  */
 export function conditionErrors(field: string, list: readonly Condition[] | null | undefined, max: number): FieldError[] {
   const conditions = list ?? []

@@ -25,7 +25,7 @@ export type RequestNames = ReadonlyMap<string, readonly string[]>
 export const requestNames = ({ requests }: DeviceClaim): RequestNames =>
   new Map((requests ?? []).map(({ name, firstAvailable = [] }) => [name, firstAvailable.map((alternative) => alternative.name)]))
 
-/** Sets defaults of the requests of a claim. An absent or empty list `requests` becomes null, as in Go, whose field has no `omitempty`. */
+/** Sets defaults of the requests of a claim. An absent or empty list `requests` becomes null, because the Go field has no `omitempty`. */
 export function defaultRequests(claim: DeviceClaim): void {
   nullIfNone(claim, 'requests')
   for (const { exactly, firstAvailable = [] } of claim.requests ?? []) {
@@ -98,7 +98,7 @@ function constraintErrors(
   if (distinctAttribute !== undefined) {
     return [...errors, ...fullyQualifiedNameErrors(`${field}.distinctAttribute`, distinctAttribute)]
   }
-  // Upstream has this text, too, although neither field is set.
+  // As upstream, the text claims that multiple fields are set, although none is.
   const text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
   return [...errors, required(field, text)]
 }

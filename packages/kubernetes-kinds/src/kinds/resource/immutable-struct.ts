@@ -25,7 +25,7 @@ function inGo(message: string, value: Struct | object): object {
     // Fields of embedded types are printed in the outer struct; those of the embedded metadata keep their JSON names.
     if (name === '.') Object.assign(result, inGo(type, struct))
     else if (name === 'metadata') Object.assign(result, struct.metadata)
-    // The flag `!` marks pointers and required fields. Required fields are never absent, so an absent field with the flag is a nil pointer.
+    // Fields with the flag `!` or `!!` are pointers, or have no omitempty. Of these fields, only pointers, lists and maps can be absent.
     else if (name !== '') result[goName(name)] = memberInGo(type, struct[name] ?? undefined, zeroFlag !== undefined)
   }
   return result

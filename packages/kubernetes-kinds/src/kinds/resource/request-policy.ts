@@ -89,6 +89,6 @@ function rangeErrors(
   return errors
 }
 
-/** Reports whether a value is `from` plus a multiple of `step`. */
+/** Reports whether a value is `from` plus a multiple of `step`, all as whole numbers; false if `step` is 0. */
 const isReached = (value: Amount, from: Amount, step: Amount): boolean =>
   wholeOf(step) !== 0n && (wholeOf(value) - wholeOf(from)) % wholeOf(step) === 0n

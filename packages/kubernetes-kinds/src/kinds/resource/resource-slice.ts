@@ -38,8 +38,8 @@ export const resourceslices: BuiltinKind<ResourceSlice> = {
   selectableFields: { 'spec.nodeName': field('spec', 'nodeName'), 'spec.driver': field('spec', 'driver') },
   unknownFieldSelector: (name) => `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ${name}`,
   default({ spec: { devices = [], sharedCounters = [] } }) {
-    const counters = [...sharedCounters, ...devices.flatMap(({ consumesCounters = [] }) => consumesCounters)]
-    for (const set of counters) defaultAmounts(set.counters)
+    const counterSets = [...sharedCounters, ...devices.flatMap(({ consumesCounters = [] }) => consumesCounters)]
+    for (const set of counterSets) defaultAmounts(set.counters)
     for (const { capacity } of devices) defaultAmounts(capacity)
   },
   prepare({ spec: { devices = [] } }, _old, { server }) {
