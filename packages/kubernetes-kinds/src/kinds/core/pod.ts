@@ -92,7 +92,7 @@ export const pods: BuiltinKind<Pod> = {
   },
 }
 
-/** Restores status and metadata of the stored pod, except managedFields and resourceVersion. */
+/** Restores status and metadata of the stored pod, except resourceVersion and, if the update has them, managedFields. */
 function restore(pod: Pod, old: Pod): void {
   const { managedFields, resourceVersion } = pod.metadata
   pod.metadata = { ...old.metadata, resourceVersion, ...(managedFields ? { managedFields } : {}) }

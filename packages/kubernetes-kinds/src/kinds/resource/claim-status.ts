@@ -46,7 +46,7 @@ const textOf = (id: DeviceId): string => JSON.stringify(idOf(id))
 const devicesOf = ({ allocation }: ResourceClaimStatus): ReadonlySet<string> =>
   new Set((allocation?.devices.results ?? []).map(textOf))
 
-/** Drops the status of devices that are no longer allocated, because drivers may not have removed it. */
+/** Drops the status of devices that are no longer allocated, because the client that releases them may not know this status. */
 export function dropFreedDevices(status: ResourceClaimStatus, old: ResourceClaimStatus): void {
   const [allocatedBefore, allocatedNow] = [devicesOf(old), devicesOf(status)]
   const keptDevices = (status.devices ?? []).filter(
