@@ -94,8 +94,8 @@ function memberNormalizer(schema: Component): Normalizer | undefined {
     return item && ((list) => (Array.isArray(list) ? replaceAll(list, list.keys(), item) : list))
   }
   if (typeof schema.additionalProperties === 'object') {
-    const isResourceList = targetOf(schema.additionalProperties)?.endsWith('.Quantity') === true
-    const entry = isResourceList ? normalizeResource : memberNormalizer(schema.additionalProperties)
+    const hasQuantities = targetOf(schema.additionalProperties)?.endsWith('.Quantity') === true
+    const entry = hasQuantities ? normalizeAmount : memberNormalizer(schema.additionalProperties)
     return entry && ((map) => (isRecord(map) ? replaceAll(map, Object.keys(map), entry) : map))
   }
   return undefined
@@ -129,8 +129,8 @@ function normalizeQuantity(value: unknown): unknown {
   return quantityText(readQuantity(value))
 }
 
-/** Rounds an amount in a resource list up to thousandths. Upstream: SetDefaults_ResourceList. */
-function normalizeResource(value: unknown): unknown {
+/** Rounds a quantity of a map, such as a resource list, up to thousandths. Upstream: SetDefaults_ResourceList. */
+function normalizeAmount(value: unknown): unknown {
   if (typeof value !== 'string' && !isNumeric(value)) return value
   const { nano, format } = readQuantity(value)
   const remainder = nano % Milli

@@ -118,7 +118,10 @@ function dropTypeDependentFields(spec: ServiceSpec, old: ServiceSpec): void {
 
 const hasNodePorts = ({ type }: ServiceSpec): boolean => type === 'NodePort' || type === 'LoadBalancer'
 
-/** Keeps allocated addresses and ports that the client omits. Upstream: patchAllocatedValues. */
+/**
+ * Keeps allocated addresses and ports that the client omits. A port keeps its nodePort if its protocol and number are unchanged. Upstream:
+ * patchAllocatedValues.
+ */
 function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
     if (!spec.clusterIP && old.clusterIP) spec.clusterIP = old.clusterIP
