@@ -27,7 +27,7 @@ const object: KubeObject = {
 }
 
 test.each([
-  ['is undefined when all desired entries exist', { ours: 'a', shared: 'b' }, undefined],
+  ['is undefined when the entries of the manager are as desired', { ours: 'a', shared: 'b' }, undefined],
   ['contains changed entries', { ours: 'x', shared: 'b' }, { labels: { ours: 'x' } }],
   ['contains new entries', { ours: 'a', shared: 'b', more: 'd' }, { labels: { more: 'd' } }],
   ['removes only entries that no other manager has set', {}, { labels: { ours: null } }],

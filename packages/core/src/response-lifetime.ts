@@ -1,8 +1,8 @@
 import { hours } from '@capstan/kube'
 
 /**
- * Time for which responses of CanUpdateMachineSet are cached, as upstream. Responses of UpdateMachine are dropped this long after they have
- * expired.
+ * Time for which responses of CanUpdateMachineSet are cached, as upstream. Also the time for which `dropExpiredResponses` keeps
+ * responses of UpdateMachine after they have expired.
  */
 export const ResponseLifetime = hours(24)
 

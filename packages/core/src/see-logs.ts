@@ -1,2 +1,2 @@
-/** Condition message after a failed phase: the details are in the log, for operators. */
+/** Condition message for a failure whose details are in the log. */
 export const SeeLogs = 'Please check controller logs for errors'

@@ -14,9 +14,9 @@ import { liveMachines, machinesOfCluster, plainSelector } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
- * Deletes bootstrap configs and infrastructure machines that this set created, that have the labels of its selector, and whose Machine
- * does not exist. Such objects remain when the process stops, or a response is lost, after their creation: either before the Machine is
- * created, or, if its creation fails, before the objects are deleted again.
+ * Deletes bootstrap configs and infrastructure machines that this set owns, that have the labels of its selector, and whose Machine
+ * does not exist. Such objects remain when the process stops or a response is lost before the Machine is created, and when the creation
+ * of the Machine fails and the objects cannot be deleted again.
  */
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [], bootstrapTemplate, infrastructureTemplate } = scope
@@ -53,7 +53,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
   }
 }
 
-/** Reports whether the object was created by this set, is not referenced by a Machine, and is not being deleted. Pure. */
+/** Reports whether the object is owned by this set, is not referenced by a Machine, and is not being deleted. Pure. */
 const isOrphan = (object: KubeObject, machineSet: MachineSet, machines: readonly Machine[]): boolean =>
   !isDeleting(object) && isOwnedBy(object, machineSet, MachineSet) && !machines.some((machine) => refersTo(machine, object))
 

@@ -32,8 +32,8 @@ const withClusterLabel = (
 })
 
 /**
- * Whether the set belongs to no MachineDeployment. As upstream, also checks the label, because owner references are temporarily missing
- * after a move between management clusters.
+ * Whether the set belongs to no MachineDeployment. As upstream, also checks the label, because the owner reference may be missing for
+ * a while after a restore from a backup.
  */
 const isStandAlone = (machineSet: MachineSet): boolean =>
   machineSet.metadata.labels?.[MachineDeploymentNameLabel] === undefined && !ownerOfKind(machineSet, MachineDeployment)

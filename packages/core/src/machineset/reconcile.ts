@@ -26,7 +26,7 @@ const always: MachineSetPhase[] = [owner, infrastructureTemplate, bootstrapTempl
 const unlessDeleting: MachineSetPhase[] = [remediate, syncMachines, startUpdates, syncReplicas]
 const whenDeleting: MachineSetPhase[] = [remove]
 
-/** The only phase of a set that has the MachineDeploymentNameLabel, if its MachineDeployment does not exist and it is not being deleted. */
+/** The only phase of a set that has the MachineDeploymentNameLabel, if its MachineDeployment does not exist and the set is not being deleted. */
 const missingDeployment: MachineSetPhase = async ({ machineSet }) => {
   const { namespace, name } = machineSet.metadata
   throw new Error(`failed to retrieve owner MachineDeployment for MachineSet ${namespace}/${name}: it does not exist`)

@@ -17,7 +17,7 @@ const plan = (machines: readonly Machine[], requested: readonly Machine[], maxIn
   return [now, later].map((list) => list.map(({ metadata }) => metadata.name).join(' '))
 }
 
-// The order is that of upstream's SortMachinesToRemediate, v1.14.
+// The order is that of upstream's sortMachinesToRemediate, v1.14.
 const [old, young, twin, chosen] = [machine('old', 1), machine('young', 5), machine('a-twin', 5), machine('chosen', 0, marked)]
 const candidates = [old, young, twin, chosen] as readonly Machine[]
 

@@ -24,10 +24,10 @@ import { type MachineSetIO, MachineSetManager, type MachineSetPhase, type Machin
 import { throwAggregate } from '../aggregate-errors.ts'
 
 /**
- * Starts in-place updates of Machines that have moved to this set, as soon as `isAcknowledged` permits: writes the set's desired state to each
- * Machine, its infrastructure machine and its bootstrap config. The move has set the annotation `update-in-progress` on the Machine; the two
- * other objects get this annotation together with their new spec. The hook UpdateMachine is marked pending last: until then, the next
- * reconcile repeats an interrupted start.
+ * Starts in-place updates of Machines that have moved to this set, as soon as `isAcknowledged` is true for them: writes the set's desired
+ * state to each Machine, its infrastructure machine and its bootstrap config. The move has set the annotation `update-in-progress` on the
+ * Machine; the two other objects get this annotation together with their new spec. The hook UpdateMachine is marked pending last: until
+ * then, the next reconcile repeats an interrupted start.
  */
 export const startUpdates: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
@@ -76,8 +76,8 @@ async function startUpdate(machine: Machine, scope: MachineSetScope, io: Machine
 }
 
 /**
- * Applies this set's template to an object that was created from another template. Labels and other annotations are written by
- * `syncMachines`, with another field manager.
+ * Applies this set's template to an infrastructure machine or bootstrap config that was created for another set. Labels and other
+ * annotations are written by `syncMachines`, with another field manager.
  */
 async function applyTemplateTo(
   ref: ContractRef,

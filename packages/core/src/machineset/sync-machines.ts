@@ -55,8 +55,7 @@ async function syncReferenced(
   if (!external) throw new Error(`failed to get ${ref.kind} ${machineSet.metadata.namespace}/${ref.name}: it does not exist`)
   const { kind } = external
   const metadata = wantedMetadata(machineSet)
-  // Has an effect only if the process stopped between the creation of the object and the transfer of its metadata to `MetadataManager`, or
-  // if an upstream version before v1.12, which applied labels as `capi-machineset`, has created the object.
+  // Has an effect only if an upstream version before v1.12, which applied labels as `capi-machineset`, has created the object.
   const object = await handOverMetadata(io, kind, external.object, { from: MachineSetManager, to: MetadataManager }, metadata)
   const { name, namespace } = object.metadata
   const intent = { metadata: { name, namespace: namespace!, ...metadata } }

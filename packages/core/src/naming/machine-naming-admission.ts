@@ -16,8 +16,8 @@ export const machineNamingAdmission: readonly Admission[] = [
 ]
 
 /**
- * Validates `spec.machineNaming.template` by rendering it. Pure: uses sample names and fixed randomness. The validation of the kinds, in
- * the package `api`, requires `{{ .random }}` in the template.
+ * Validates `spec.machineNaming.template` by rendering it. Pure: uses sample names and fixed randomness. Another admission of both kinds,
+ * in the package `api`, requires `{{ .random }}` in the template.
  */
 export function machineNamingErrors(template: string | undefined): FieldError[] {
   if (template === undefined) return []

@@ -3,7 +3,7 @@ import type { TopologyScope } from './scope.ts'
 import type { UpgradeFacts } from './upgrade/upgrade.ts'
 import { callUpgradeHook } from './versions.ts'
 
-/** Returns the request of BeforeWorkersUpgrade that an extension gets. */
+/** Returns the fields that `callUpgradeHook` adds to the request of BeforeWorkersUpgrade. */
 async function requestOf(facts: Partial<UpgradeFacts>): Promise<unknown> {
   const requests: unknown[] = []
   const hooks = { call: (_hook: unknown, _cluster: unknown, request: unknown) => requests.push(request) }

@@ -78,7 +78,7 @@ test.each([
   expect(applied(from, patchBetween(from, to, 'JSONPatch')!)).toEqual(to)
 })
 
-test('patches do not contain integers that JavaScript may have rounded', () => {
+test('patches contain no integer up to 2^64 that JavaScript may have rounded', () => {
   const original = { spec: JSON.parse('{"limit":9007199254740993,"list":[9007199254740993,1]}') as Json }
   const edited = { spec: { limit: 2 ** 53, list: [2 ** 53, 2] } }
   expect(decoded(patchBetween(original, edited, 'JSONPatch')!)).toEqual([{ op: 'replace', path: '/spec/list/1', value: 2 }])

@@ -36,8 +36,8 @@ export interface InPlaceFields {
   readonly infrastructureMachine?: readonly FieldPattern[]
   readonly bootstrapConfig?: readonly FieldPattern[]
   /**
-   * Format of the patches. Default: JSONPatch. The response has no patch for an object with a change that the format cannot
-   * express, such as a change to null with JSONMergePatch.
+   * Format of the patches. Default: JSONPatch. The response has no patch for an object if the format cannot express one of the
+   * changes of these fields, such as a change to null with JSONMergePatch.
    */
   readonly format?: PatchFormat
 }
@@ -140,7 +140,7 @@ interface Difference {
   readonly desired: unknown
 }
 
-/** Returns the differences; an empty list for objects of different types, which cannot be updated. */
+/** Returns the differences; an empty list if an object is missing, or if the objects have different types and cannot be updated. */
 function changesOf({ from, to, specPath }: Pick<Part, 'from' | 'to' | 'specPath'>): Difference[] {
   if (!from || !to || !isSameType(from, to)) return []
   return differences(memberAt(from, specPath), memberAt(to, specPath), [])

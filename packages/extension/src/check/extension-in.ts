@@ -7,7 +7,7 @@ import { defineExtension, type Extension } from '../author/define-extension.ts'
  * returns the extension that it returns.
  *
  * @throws TypeError if no extension is found, if several extensions are exported, or if `defineExtension` rejects the
- *   extension
+ *   extension; also each error of the called function
  */
 export async function extensionIn(exports: { readonly [name: string]: unknown }): Promise<Extension> {
   const exported = Object.entries(exports)

@@ -25,7 +25,8 @@ export type ProbeReply = ProbeResults | { readonly problem: string }
 /**
  * Probes the extension of the module in a new process with a changed environment.
  *
- * @throws Error if the module does not load, or the process ends without a result; an AbortError if the signal aborts
+ * @throws Error if the module does not load or has no extension, if the probe fails, or if the process ends without a result; an AbortError
+ *   if the signal aborts
  */
 export function probeInOtherProcess(
   module: URL,

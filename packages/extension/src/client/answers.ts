@@ -22,9 +22,9 @@ export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): An
 }
 
 /**
- * Checks the status and the retry time of a response. `head`: beginning of the error message. A negative retry time is an error of the
- * extension, for example because it was computed from a time in the past, and must not let the Cluster proceed. Upstream does not check
- * the retry time.
+ * Checks the status and the retry time of a response. `head`: beginning of the error message. A negative retry time, such as one
+ * that was computed from a time in the past, is an error of the extension: it must not have the effect of 0, which does not block. Upstream
+ * does not check the retry time.
  *
  * @throws HookFailed if the status is not Success, or the retry time is negative
  */

@@ -1,4 +1,4 @@
-/** Computes the variables and values visible to a patch. Pure. Upstream: patches/variables, v1.14. */
+/** Computes the variables that a patch can use. Pure. Upstream: patches/variables, v1.14. */
 import type { ClusterClassPatch, ClusterVariable, WireVariable } from '@capstan/api'
 import { memberOrItem, VariableDefinitionFromInline } from '@capstan/api'
 import type { Json, JsonObject } from '@capstan/kube'

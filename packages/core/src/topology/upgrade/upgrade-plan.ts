@@ -29,7 +29,7 @@ export interface UpgradeDue extends UpgradePlanInput {
   readonly controlPlane: string
 }
 
-/** Returns the steps to the topology's version. @throws Error when the version cannot be reached, or the plan of the extension is invalid */
+/** Returns the steps to the topology's version. @throws Error when a version is invalid or cannot be reached, or the plan of the extension is invalid */
 export function upgradePlan({ desired, controlPlane, workers, known, extensionPlan }: UpgradePlanInput): UpgradePlan {
   if (controlPlane === undefined) return { controlPlane: [], workers: [] }
   checkVersions(desired, controlPlane)
@@ -86,7 +86,7 @@ function singleStep(from: string, to: string): string[] {
 
 /**
  * Returns the last known version of each minor version above that of `from`, up to `to`. If `from` and `to` have the same minor version,
- * returns only the last known version up to `to`.
+ * returns only the last known version above `from`, up to `to`.
  */
 function knownSteps(from: string, to: string, known: readonly string[]): string[] {
   if (sameVersion(from, to)) return []
