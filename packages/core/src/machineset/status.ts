@@ -33,7 +33,7 @@ export const OwnedConditions = [
 ] as const satisfies readonly (keyof typeof MachineSetConditions)[]
 
 /**
- * Writes counts, versions, selector and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue if the status will
+ * Writes counts, versions, selector and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue if the status may
  * change later without a watch event.
  */
 export function reportStatus(scope: MachineSetScope, now: number): Outcome {
