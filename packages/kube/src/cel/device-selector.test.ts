@@ -18,7 +18,7 @@ describe('an expression that selects devices', () => {
     `[${value}][0]`,
     `{"a": ${value}}["a"]`,
     `${value}.isGreaterThan(semver("1.0.0"))`,
-  ])('may be %s', (source) => expect(deviceSelectorProblem(source)).toBeUndefined())
+  ])('may be `%s`', (source) => expect(deviceSelectorProblem(source)).toBeUndefined())
 
   test.each<[string, string]>([
     ['', "compilation failed: ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting "],
@@ -38,7 +38,7 @@ describe('an expression that selects devices', () => {
     ],
     [`[1, ${value}].size() == 2`, "compilation failed: ERROR: <input>:1:27: expected type 'int' but found 'any'"],
     [`[${value}, 1].size() == 2`, "compilation failed: ERROR: <input>:1:28: expected type 'any' but found 'int'"],
-  ])('cannot be %s', (source, message) => {
+  ])('cannot be `%s`', (source, message) => {
     const problem = deviceSelectorProblem(source)
     expect(problem?.kind === 'invalid' && problem.message.slice(0, message.length)).toBe(message)
   })
@@ -77,7 +77,7 @@ describe('an expression that selects devices', () => {
     ['size(device.attributes) > 2', 6],
     ['device.capacity[a].map(c, c).size() > 1', 0],
     ['device.driver.replace("a", "b") == "c"', 1],
-  ])('is too costly when it contains %s more than %i times', (term, maximum) => {
+  ])('is too costly when its three nested loops contain `%s` more than %i times', (term, maximum) => {
     const problemOf = (times: number) => {
       const terms = Array.from({ length: times }, () => term).join(' && ')
       const inner = `device.attributes[a].all(c0, ${terms})`

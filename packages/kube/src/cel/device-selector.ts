@@ -1,5 +1,5 @@
 /**
- * CEL expressions that select devices by the attributes that their drivers publish.
+ * CEL expressions that select devices by the properties that their drivers publish, such as attributes.
  * Upstream: k8s.io/dynamic-resource-allocation/cel, v0.36, with the features that are on by default.
  */
 import { CompileError } from './syntax.ts'
