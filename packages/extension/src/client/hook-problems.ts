@@ -20,7 +20,7 @@ interface ProblemEntry {
 export const hookProblems = {
   DNS: {
     codes: ['unreachable'],
-    meaning: 'The host of the URL, or of the Service, has no address.',
+    meaning: 'The host name of the URL, or of the Service, could not be resolved to an address.',
     remedy:
       'Look at `spec.clientConfig`: the Service and its namespace, or the host in `url`. A Service has a name only inside the cluster: the manager must run there.',
   },
@@ -32,14 +32,14 @@ export const hookProblems = {
   },
   ConnectionReset: {
     codes: ['unreachable'],
-    meaning: 'The connection was closed before the response, or in the middle of it.',
+    meaning: 'The connection, or the HTTP/2 stream of the call, was closed before the response, or in the middle of it.',
     remedy:
       'Read the log of the extension. It may have ended or been killed for its memory use, or a proxy or firewall closes connections.',
   },
   Unreachable: {
     codes: ['unreachable'],
     meaning:
-      'No connection, for a reason without its own entry: no route, no response to the connection attempt, or a TLS error that is not listed.',
+      'No complete response, for a reason without its own entry, such as: no route, no response to the connection attempt, a proxy that rejects the connection, or a TLS error that is not listed.',
     remedy: 'Read the message. The most frequent causes are network policies and firewalls.',
   },
   Timeout: {
@@ -58,7 +58,7 @@ export const hookProblems = {
     codes: ['unreachable'],
     meaning: 'The certificate does not contain the host name of the URL.',
     remedy:
-      'For a Service, the certificate must contain `<service>.<namespace>.svc`. The message lists the names in the certificate.',
+      'For a Service, the certificate must contain `<service>.<namespace>.svc`. The message lists the names in the certificate or, if the URL has an address, the addresses.',
   },
   UnknownAuthority: {
     codes: ['unreachable'],
@@ -98,8 +98,9 @@ export const hookProblems = {
   },
   UnexpectedStatus: {
     codes: ['bad-status'],
-    meaning: 'The HTTP status is not 200. Redirects are not followed.',
-    remedy: 'The message has the beginning of the body. Either a proxy sent the response, or the extension has a bug.',
+    meaning: 'The HTTP status is neither 200 nor 404. Redirects are not followed.',
+    remedy:
+      'The message usually has the beginning of the body. Possible causes are a proxy, an overloaded extension (status 503), or a bug in the extension.',
   },
   TooLong: {
     codes: ['bad-answer'],
@@ -120,7 +121,7 @@ export const hookProblems = {
   Conversion: {
     codes: ['conversion'],
     meaning:
-      'The handler registered for an older version of the hook, and the request or the response could not be converted between the versions.',
+      'The handler registered for another version of the hook, and the request or the response could not be converted between the versions. Or this core does not have the version, which an earlier discovery recorded.',
     remedy:
       'Register the handler for the version that core calls; `capstan hooks preflight` lists handlers of deprecated versions.',
   },
@@ -165,7 +166,8 @@ export const hookProblems = {
   },
   NotRegistered: {
     codes: ['not-registered'],
-    meaning: 'A handler is called by name, for example for a patch of a ClusterClass, and no handler of that name is registered.',
+    meaning:
+      'A handler is called by name, for example for a patch of a ClusterClass, and no handler of that name is registered. In `capstan hooks call`: you did not name a handler, and the server does not have exactly one for this version of the hook. In a replay of a tape to core: the tape has no response for the request.',
     remedy:
       'Compare the patches of the ClusterClass with `status.handlers` of the ExtensionConfig: `<handler>.<extensionconfig>`.',
   },

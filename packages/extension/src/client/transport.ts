@@ -11,8 +11,9 @@ export interface HookTransport {
   /**
    * Posts a JSON body. Redirects are returned as responses.
    *
-   * @throws the signal's reason if the signal is aborted before the response; if the connection fails, a `NoAnswer` with the error text of
-   *   Go's HTTP client, which upstream uses, or Node's error if Go has no such error
+   * @throws the signal's reason if the signal is aborted before the response. Otherwise, if there is no response: a `NoAnswer` with
+   *   the error text of Go's HTTP client, which upstream uses; Node's error if Go has no such error; or the `HookFailed` of the call if
+   *   the transport knows it, for example from a tape
    */
   post(
     target: Target,

@@ -22,7 +22,7 @@ describe('a handler', () => {
     expect(unstable).not.toContain(true)
   })
 
-  it('loses its count and its histories with `forget`, and other handlers keep theirs', () => {
+  it('loses its count and its history with `forget`, and another handler keeps its history', () => {
     const messages = new UnstableMessages()
     record(messages, ['1', '2', '3', '4', '5'])
     record(messages, ['1', '2', '3', '4'], 'other.y')

@@ -10,7 +10,7 @@ import { inProcess } from './transport.ts'
 
 // Hooks of a provider's own group, each in two versions with a conversion that changes fields.
 const group = 'hooks.example.com'
-const declare = { group, tag: 'Example', blocking: true, doc: 'Called before a volume is deleted.' }
+const declare = { group, tag: 'Example', blocking: true, doc: 'Called before a volume changes.' }
 const releaseNew = defineHook({
   ...declare,
   name: 'BeforeVolumeRelease',

@@ -49,7 +49,7 @@ export class CallLimiter {
     }
   }
 
-  /** Waits for the end of another call. Returns false if the signal aborts first. */
+  /** Waits until another call ends and no call has waited longer. Returns false if the signal aborts first. */
   #next(signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = (entered: boolean) => {

@@ -1,6 +1,6 @@
 /**
  * Normalizes requests, so that requests of different runs can be compared. Replaces random values and times, and removes
- * `controlPlaneEndpoint` and most fields of metadata, which differ between runs.
+ * `controlPlaneEndpoint` and most fields of metadata, which may differ between runs.
  */
 import { isRecord, setMember } from '@capstan/kube'
 
@@ -45,7 +45,7 @@ export function valueMapping(from: unknown, to: unknown, replacements = new Map<
   return replacements
 }
 
-/** Replaces each string that is a key of `replacements`, at any depth. */
+/** Replaces each string value that is a key of `replacements`, at any depth. Names of fields stay. */
 export function replaceValues(value: unknown, replacements: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string') return replacements.get(value) ?? value
   if (Array.isArray(value)) return value.map((item) => replaceValues(item, replacements))

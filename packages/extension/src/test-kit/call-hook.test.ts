@@ -138,12 +138,15 @@ describe('callHook with several handlers', () => {
   test.each([
     [BeforeClusterUpgrade, undefined, 'Extension x has no handler for BeforeClusterUpgrade'],
     [BeforeClusterCreate, 'third', 'Extension x has no handler for BeforeClusterCreate named third'],
-  ])('without a matching handler, names the hook and the requested handler (case %#)', async (hook, handler, message) => {
-    await expect(callHook<Hook>(extension, hook, fixture<Hook>(hook), handler ? { handler } : {})).rejects.toThrow(message)
-  })
+  ])(
+    'without a matching handler, throws an error that names the hook and, if one was requested, the handler (case %#)',
+    async (hook, handler, message) => {
+      await expect(callHook<Hook>(extension, hook, fixture<Hook>(hook), handler ? { handler } : {})).rejects.toThrow(message)
+    },
+  )
 })
 
-test('a fixture accepts overrides of single fields', () => {
+test('a fixture accepts overrides of single fields, and null to remove a field', () => {
   const { cluster, toKubernetesVersion, fromKubernetesVersion } = fixture(BeforeClusterUpgrade, {
     toKubernetesVersion: 'v1.36.0',
     cluster: { metadata: { labels: { tier: 'prod' }, resourceVersion: null }, spec: { topology: { workers: null } } },

@@ -29,8 +29,9 @@ export interface ServerCallResult {
 
 /**
  * Calls a server and returns its response, which may have any status, such as Failure.
- * @throws HookFailed if the call fails, if the response does not match the schema of the hook, or if `handler` is absent and
- *   the server does not announce exactly one handler for the hook; the signal's reason if it aborts
+ * @throws HookFailed if the call fails, if the response does not match the schema of the hook, or, except for Discovery,
+ *   if `handler` is absent and the server does not announce exactly one handler for this version of the hook; the signal's reason
+ *   if it aborts
  */
 export async function callServer(hook: Hook, call: ServerCall): Promise<ServerCallResult> {
   const { server, request, timeoutSeconds, transport, clock, signal } = call

@@ -1,6 +1,6 @@
 /**
- * A valid request for every hook, for tests of handlers. Deterministic. Requests for hooks of providers are derived from their
- * schemas.
+ * A valid request for every hook of Cluster API, for tests of handlers. Deterministic. Requests for hooks of providers are derived
+ * from their schemas, if possible.
  */
 import * as hooks from '@capstan/api'
 import type { Hook } from '@capstan/api'

@@ -3,7 +3,11 @@ import { expect, test } from 'vitest'
 import { sampleOf } from './sample.ts'
 
 test.each<[string, Schema, unknown]>([
-  ['required fields only', s.object({ host: s.string(), rack: s.string().optional() }), { host: 'host' }],
+  [
+    'required fields, and no optional field without a default',
+    s.object({ host: s.string(), rack: s.string().optional() }),
+    { host: 'host' },
+  ],
   [
     'nested objects',
     s.object({ host: s.object({ namespace: s.string(), name: s.string() }) }),
@@ -29,7 +33,7 @@ test.each<[string, Schema, unknown]>([
   ],
 ])('a sample has %s', (_, schema, expected) => expect(sampleOf(schema.json)).toEqual(expected))
 
-test('sampleOf throws an error that names the field whose schema determines no value', () =>
+test('sampleOf throws an error that names the field whose generated value is invalid', () =>
   expect(() =>
     sampleOf(s.object({ host: s.object({ mac: s.string({ pattern: '^([0-9a-f]{2}:){5}[0-9a-f]{2}$' }) }) }).json),
   ).toThrow(/^host\.mac: /))

@@ -51,7 +51,7 @@ const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
 /** Maximum nesting of values that follow the schema. It suffices for a schema nested in the schema of a variable. */
 const maxDepth = 9
 
-/** Arbitraries of JSON texts by schema and depth, cached because schemas are recursive. */
+/** Arbitraries of texts by schema and depth, cached because schemas are recursive. */
 class Texts {
   readonly #definitions: { readonly [name: string]: JSONSchema }
   readonly #made = new Map<JSONSchema, fc.Arbitrary<string>[]>()

@@ -58,14 +58,14 @@ function goTypeOf({ type, format, items, additionalProperties }: JSONSchema): st
 }
 
 const patchTypes = (...names: string[]) => Object.fromEntries(names.map((name) => [name, 'v1alpha1.Patch']))
-const steps = '[]v1alpha1.UpgradeStep'
-const schema = 'v1beta2.JSONSchemaProps'
+const stepsType = '[]v1alpha1.UpgradeStep'
+const schemaType = 'v1beta2.JSONSchemaProps'
 
 /** Go's types of fields, by struct and field, where the schema does not determine them. */
 const types: { readonly [struct: string]: { readonly [field: string]: string } } = {
   DiscoveryResponse: { handlers: '[]v1alpha1.ExtensionHandler' },
   ExtensionHandler: { requestHook: 'v1alpha1.GroupVersionHook', failurePolicy: 'v1alpha1.FailurePolicy' },
-  GenerateUpgradePlanResponse: { controlPlaneUpgrades: steps, workersUpgrades: steps },
+  GenerateUpgradePlanResponse: { controlPlaneUpgrades: stepsType, workersUpgrades: stepsType },
   GeneratePatchesResponse: { items: '[]v1alpha1.GeneratePatchesResponseItem' },
   GeneratePatchesResponseItem: { uid: 'types.UID', patchType: 'v1alpha1.PatchType' },
   CanUpdateMachineResponse: patchTypes('machinePatch', 'infrastructureMachinePatch', 'bootstrapConfigPatch'),
@@ -80,15 +80,15 @@ const types: { readonly [struct: string]: { readonly [field: string]: string } }
     deprecatedV1Beta1Metadata: 'v1beta2.ClusterClassVariableMetadata',
     schema: 'v1beta2.VariableSchema',
   },
-  VariableSchema: { openAPIV3Schema: schema },
+  VariableSchema: { openAPIV3Schema: schemaType },
   JSONSchemaProps: {
-    properties: `map[string]${schema}`,
-    additionalProperties: schema,
-    items: schema,
-    not: schema,
-    allOf: `[]${schema}`,
-    anyOf: `[]${schema}`,
-    oneOf: `[]${schema}`,
+    properties: `map[string]${schemaType}`,
+    additionalProperties: schemaType,
+    items: schemaType,
+    not: schemaType,
+    allOf: `[]${schemaType}`,
+    anyOf: `[]${schemaType}`,
+    oneOf: `[]${schemaType}`,
     enum: '[]v1.JSON',
     'x-metadata': 'v1beta2.VariableSchemaMetadata',
     'x-kubernetes-validations': '[]v1beta2.ValidationRule',

@@ -13,7 +13,8 @@ export function addZeroValues(decoded: Record<string, unknown>, schema: JSONSche
   for (const name of Object.keys(properties)) {
     if (decoded[name] !== undefined) continue
     const field = properties[name]!
-    // Other defaults are not zero values. The API server sets them when an object with the field is written.
+    // The hooks of Cluster API have one other default, that of `reason` of a validation rule. It is no zero value: the API server sets it
+    // when an object with the rule is written.
     const value = required.includes(name) ? requiredValue(resolveRef(field, root), root) : field.default === 0 ? 0 : undefined
     if (value !== undefined) decoded[name] = value
   }
