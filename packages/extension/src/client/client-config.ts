@@ -1,4 +1,4 @@
-/** Determines the address and certificate authorities of an extension server. Upstream: internal/runtime/client, getHTTPClient, v1.14. */
+/** Determines the address and certificate authorities of an extension server. Upstream: internal/runtime/client, urlForExtension and getHTTPClient, v1.14. */
 import type { ClientConfig, Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'

@@ -39,7 +39,7 @@ export const hookProblems = {
   Unreachable: {
     codes: ['unreachable'],
     meaning:
-      'No complete response, for a reason without its own entry, such as: no route, no response to the connection attempt, a proxy that rejects the connection, or a TLS error that is not listed.',
+      'No complete response, for a reason without its own entry, for example: no route, no response to the connection attempt, a proxy that rejects the connection, or a TLS error that is not listed.',
     remedy: 'Read the message. The most frequent causes are network policies and firewalls.',
   },
   Timeout: {
@@ -94,7 +94,7 @@ export const hookProblems = {
     codes: ['bad-status'],
     meaning: 'Status 404: the server does not know the path of the handler.',
     remedy:
-      'The extension may have removed the handler: the next discovery, within ten minutes, updates the list. If a discovery fails, check the path in `url` or `service`. Paths are in lower case.',
+      'The extension may have removed the handler: the next discovery, within ten minutes, updates the list. If a discovery fails, check the path in `url` or `service`. In a path, the names of hook and handler are in lower case.',
   },
   UnexpectedStatus: {
     codes: ['bad-status'],
@@ -167,7 +167,7 @@ export const hookProblems = {
   NotRegistered: {
     codes: ['not-registered'],
     meaning:
-      'A handler is called by name, for example for a patch of a ClusterClass, and no handler of that name is registered. In `capstan hooks call`: you did not name a handler, and the server does not have exactly one for this version of the hook. In a replay of a tape to core: the tape has no response for the request.',
+      'A handler is called by name, for example for a patch of a ClusterClass, and no handler of that name is registered. In `capstan hooks call`: you did not name a handler, and the server does not have exactly one for this version of the hook. With `--replay-hooks`: the tape has no response for the request.',
     remedy:
       'Compare the patches of the ClusterClass with `status.handlers` of the ExtensionConfig: `<handler>.<extensionconfig>`.',
   },

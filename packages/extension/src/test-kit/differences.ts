@@ -10,7 +10,7 @@ export interface Difference {
   readonly after?: unknown
 }
 
-/** Returns one difference for each value that differs, at its deepest path. Members of objects are sorted. */
+/** Returns one difference for each value that differs, at its deepest path. Members of objects are compared in the order of their names. */
 export function differences(before: unknown, after: unknown, path = ''): Difference[] {
   if (equal(before, after)) return []
   if (isRecord(before) && isRecord(after)) {
