@@ -27,7 +27,7 @@ const object = (name: string, metadata: Partial<KubeObject['metadata']> = {}): K
   },
 })
 
-test('an owner is identified by group, kind and name: a reference with a new version or uid replaces the old reference', () => {
+test('an owner is identified by group, kind and name: a reference with a new version and uid replaces the old reference', () => {
   const child = object('child')
   expect(ensureOwnerReference(child, { ...ownerReference(object('p'), Parent), apiVersion: 'example.com/v1', uid: 'old' })).toBe(
     true,

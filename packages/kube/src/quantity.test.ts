@@ -49,7 +49,7 @@ test('quantities round-trip', () => {
   )
 })
 
-test('sums do not depend on order, and increase with each positive summand', () => {
+test('sums do not depend on order, increase with a positive summand, and decrease with a negative summand', () => {
   fc.assert(
     fc.property(amount, amount, (a, b) => {
       const [x, y] = [parseQuantity(a), parseQuantity(b)]

@@ -22,7 +22,7 @@ export function seededRandom(seed: number): Random {
 /** Returns a separate generator, whose use does not change the further sequence of `random`. */
 export const forkRandom = (random: Random): Random => seededRandom(Math.floor(random.next() * 2 ** 32))
 
-/** Letters and digits of generated names. Upstream: k8s.io/apimachinery/pkg/util/rand, chosen so that no words appear. */
+/** Letters and digits of generated names. Upstream: k8s.io/apimachinery/pkg/util/rand, without vowels, so that names rarely contain words. */
 const NameAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
 /** Returns a random suffix, as Kubernetes appends it to `generateName`. */

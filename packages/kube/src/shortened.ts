@@ -2,8 +2,9 @@
 const Mark = '... (truncated)'
 
 /**
- * Shortens a text of more than `longest` characters: replaces its end with `mark`, so that the result has `longest` characters.
- * Characters are Unicode code points, as in the limits of schemas. In every text, an unpaired surrogate becomes U+FFFD, as in UTF-8.
+ * Shortens a text of more than `longest` characters: replaces its end with `mark`, so that the result has `longest` characters. `longest`
+ * must not be less than the length of `mark`. Characters are Unicode code points, as in the limits of schemas. In every text, an unpaired
+ * surrogate becomes U+FFFD, as when the text is encoded in UTF-8.
  */
 export function shortened(text: string, longest: number, mark = Mark): string {
   if (text.length <= longest) return text.toWellFormed()

@@ -33,8 +33,9 @@ export function unchangedSinceLastApplied(live: KubeObject, current: Typed): Fie
 }
 
 /**
- * If `result` has the annotation of client-side apply, sets it to `applied`, the object that the client sent; removes the annotation when
- * all annotations together would be too large. Upstream: the API server does this for server-side apply by the field manager `kubectl`.
+ * If `result` has the annotation of client-side apply, sets it to `applied`, the object that the client sent, without this annotation.
+ * Removes the annotation when all annotations together would be too large. Upstream: the API server does this for server-side apply by the
+ * field manager `kubectl`.
  */
 export function renewLastApplied(result: KubeObject, applied: KubeObject): void {
   if (!result.metadata.annotations?.[LastApplied]) return

@@ -95,7 +95,7 @@ const secondsOf = ({ time }: Entry): number => (time === undefined ? 0 : Math.fl
 const MaxUpdaters = 10
 const AncientChanges = 'ancient-changes'
 
-/** Merges the oldest Update entries into one entry for each version if there are more than ten Update entries, as upstream does. */
+/** While there are more than ten Update entries, merges the oldest ones of each version into one entry, as upstream does. */
 export function mergeOldest(entries: Entries): void {
   const updaters = [...entries].filter(([, { operation }]) => operation === 'Update')
   let count = updaters.length

@@ -39,7 +39,7 @@ test('the error for an unsupported key names the type of the key', () => {
   expect(() => authority('ed25519').make()).toThrow('Cannot sign with a key of type ed25519: expected EC P-256 or RSA')
 })
 
-test('years from 2050 on are encoded with four digits', () => {
+test('years until 2049 are encoded with two digits, years from 2050 on with four', () => {
   const until = Date.UTC(2060, 1, 3, 4, 5, 6)
   expect(Date.parse(new X509Certificate(authority('ec', clock.now(), until).make()).validTo)).toBe(until)
   expect(

@@ -26,7 +26,7 @@ export interface CertificateFields {
   readonly issuer: { readonly name: Buffer; readonly keyIdentifier: Buffer; readonly key: KeyObject }
   /** Public key of the subject: SubjectPublicKeyInfo in DER. */
   readonly publicKey: Buffer
-  /** Start and end of the validity, in milliseconds since the Unix epoch, rounded down to seconds. */
+  /** Start and end of the validity, in milliseconds since the Unix epoch. The certificate contains them rounded down to seconds. */
   readonly from: number
   readonly until: number
   /** A certificate authority, or the usages and names that the certificate is valid for. */
@@ -69,8 +69,8 @@ export function keyIdentifier(publicKey: Buffer): Buffer {
 }
 
 /**
- * Reads the subject's name and key identifier from a certificate in DER. Certificates that this subject issues contain both. If the
- * certificate has no key identifier, computes it from the public key.
+ * Reads the subject's name and key identifier from a certificate in DER. If the certificate has no key identifier, computes it from the
+ * public key.
  *
  * @throws Error when the certificate cannot be read
  */

@@ -12,7 +12,7 @@ test('an element has the same tag and content after it is encoded and decoded', 
 test.each([
   ['a missing length', [0x30], 'invalid length'],
   ['a length of five bytes', [0x30, 0x85, 0, 0, 0, 0, 0], 'invalid length'],
-  ['an indefinite length, which only BER allows', [0x30, 0x80, ...Buffer.alloc(128)], 'invalid length'],
+  ['an indefinite length, which BER allows and DER does not', [0x30, 0x80, ...Buffer.alloc(128)], 'invalid length'],
   ['less content than its length', [0x30, 0x02, 0], 'an element is longer than the bytes'],
 ])('rejects an element with %s', (_, bytes, problem) => {
   expect(() => elements(Buffer.from(bytes))).toThrow(`malformed DER: ${problem}`)

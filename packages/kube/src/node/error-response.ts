@@ -31,7 +31,10 @@ function parseStatus(body: Buffer): Status | undefined {
   }
 }
 
-/** Reason and message by HTTP code. Upstream: k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse. */
+/**
+ * Reason and message by HTTP code. Upstream: k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse, which has no entry for 413, and
+ * for 403, 406 and 415 uses the text of the response if there is one.
+ */
 const genericErrors: { readonly [code: number]: readonly [StatusReason, string] } = {
   400: ['BadRequest', 'the server rejected our request for an unknown reason'],
   401: ['Unauthorized', 'the server has asked for the client to provide credentials'],

@@ -254,8 +254,8 @@ test('a refused connection, an untrusted certificate, a certificate for another 
   const waiting = connect(url, { clock, timeout: seconds(10) }).send(machines)
   clock.step(clock.now() + seconds(10))
   await expect(waiting).rejects.toMatchObject({ reason: 'Timeout', message: expect.stringContaining('timed out after 10 s') })
-  // Port 1 never has a listener. A port that was just closed may still be open, because a process that another test started may have
-  // inherited the socket.
+  // In practice, no server listens on port 1. The port of a server that was just closed may still accept connections, because a process
+  // that another test started may have inherited the socket.
   await expect(connect('https://127.0.0.1:1').send(machines)).rejects.toMatchObject({
     reason: 'ServiceUnavailable',
     message: expect.stringContaining('ECONNREFUSED'),
@@ -302,7 +302,7 @@ test('an aborted request rejects with the reason of the signal', async () => {
   await expect(waiting).rejects.toThrow('enough')
 })
 
-const event = (type: string, name: string) => `${JSON.stringify({ type, object: { metadata: { name } } })}\n`
+const eventLine = (type: string, name: string) => `${JSON.stringify({ type, object: { metadata: { name } } })}\n`
 
 async function follow(url: string, options: Partial<HttpsTransportOptions> = {}, signal = new AbortController().signal) {
   const names: string[] = []
@@ -318,7 +318,7 @@ test('a watch requests a timeout of 5 to 10 minutes, yields events independently
   const { url } = await serve((req, res) => {
     requested = req.url ?? ''
     res.writeHead(200)
-    const bytes = Buffer.from(event('ADDED', 'ä') + event('MODIFIED', 'b') + event('DELETED', 'c'))
+    const bytes = Buffer.from(eventLine('ADDED', 'ä') + eventLine('MODIFIED', 'b') + eventLine('DELETED', 'c'))
     const send = (from: number) =>
       from >= bytes.length ? res.end() : res.write(bytes.subarray(from, from + 7), () => send(from + 7))
     send(0)
@@ -330,7 +330,7 @@ test('a watch requests a timeout of 5 to 10 minutes, yields events independently
 })
 
 test('a watch yields events that are pretty-printed or not separated by a newline', async () => {
-  const events = ['a', 'b'].map((name) => JSON.parse(event('ADDED', name)) as unknown)
+  const events = ['a', 'b'].map((name) => JSON.parse(eventLine('ADDED', name)) as unknown)
   const { url } = await serve((_, res) =>
     res
       .writeHead(200)
@@ -347,7 +347,7 @@ test('a watch yields events that are pretty-printed or not separated by a newlin
 test('an ERROR event of a watch is thrown as an error with its Status', async () => {
   const status = { kind: 'Status', reason: 'Expired', code: 410, message: 'too old resource version: 1 (5)' }
   const { url } = await serve((_, res) =>
-    res.writeHead(200).end(event('ADDED', 'a') + JSON.stringify({ type: 'ERROR', object: status }) + '\n'),
+    res.writeHead(200).end(eventLine('ADDED', 'a') + JSON.stringify({ type: 'ERROR', object: status }) + '\n'),
   )
   const { names, end } = await follow(url)
   await expect(end).rejects.toMatchObject({ reason: 'Expired', code: 410 })
@@ -360,16 +360,16 @@ test('a watch that is rejected, dropped, not JSON or unresponsive fails with an 
 
   const dropping = await serve((_, res) => {
     res.writeHead(200)
-    res.write(event('ADDED', 'a'), () => res.destroy())
+    res.write(eventLine('ADDED', 'a'), () => res.destroy())
   })
   await expect((await follow(dropping.url)).end).rejects.toMatchObject({ reason: 'ServiceUnavailable' })
 
   const invalidServer = await serve((_, res) => res.writeHead(200).end('internal error'))
   await expect((await follow(invalidServer.url)).end).rejects.toMatchObject({ message: expect.stringContaining('is not JSON') })
 
-  const silent = await serve((_, res) => res.writeHead(200).flushHeaders())
+  const unresponsive = await serve((_, res) => res.writeHead(200).flushHeaders())
   const clock = new VirtualClock()
-  const watched = await follow(silent.url, { clock, stallAfter: seconds(60) })
+  const watched = await follow(unresponsive.url, { clock, stallAfter: seconds(60) })
   clock.step(clock.now() + seconds(30))
   for (let i = 0; i < 8; i++) clock.step(clock.now() + seconds(15))
   await expect(watched.end).rejects.toMatchObject({
@@ -378,7 +378,7 @@ test('a watch that is rejected, dropped, not JSON or unresponsive fails with an 
   })
 
   const stop = new AbortController()
-  const aborted = await follow(silent.url, {}, stop.signal)
+  const aborted = await follow(unresponsive.url, {}, stop.signal)
   stop.abort()
   await expect(aborted.end).resolves.toBeUndefined()
 })

@@ -30,8 +30,8 @@ test('an IPv6 host gets brackets, and a missing namespace is omitted', async () 
 })
 
 test.each([
-  [{}, { token: 't', 'ca.crt': 'PEM' }, /KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined$/],
-  [{ ...env, KUBERNETES_SERVICE_PORT: '' }, { token: 't', 'ca.crt': 'PEM' }, /must be defined$/],
+  [{}, { token: 'very-secret', 'ca.crt': 'PEM' }, /KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined$/],
+  [{ ...env, KUBERNETES_SERVICE_PORT: '' }, { token: 'very-secret', 'ca.crt': 'PEM' }, /must be defined$/],
   [env, { 'ca.crt': 'PEM' }, /token: there is no such file$/],
   [env, { token: ' \n', 'ca.crt': 'PEM' }, /token is empty$/],
   [env, { token: 'very-secret' }, /ca\.crt: there is no such file$/],
@@ -42,5 +42,6 @@ test.each([
 })
 
 test('isInCluster requires both KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT', () => {
-  expect([isInCluster(env), isInCluster({}), isInCluster({ KUBERNETES_SERVICE_HOST: 'x' })]).toEqual([true, false, false])
+  expect(isInCluster(env)).toBe(true)
+  expect([{ KUBERNETES_SERVICE_HOST: 'x' }, { KUBERNETES_SERVICE_PORT: '443' }].map(isInCluster)).toEqual([false, false])
 })

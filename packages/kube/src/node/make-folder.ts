@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
  * Creates a folder and the folders above it; does nothing when the folder exists.
  *
  * `mkdir` with `recursive` is not used: in a file system that fails every creation with ENOENT, such as /proc, Node 24 retries without
- * end and cannot be interrupted.
+ * end.
  *
  * @throws Error with the code of the operating system, for the folder that could not be created
  */

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 
 /**
  * Writes files that only their owner can read, all or none as far as the operating system allows: all texts are durable under temporary
- * names before the first file is renamed. After a crash between two renames, some files are new and others old. A program that reads the
+ * names before the first file is renamed. After a failed rename, or a crash between two renames, some files are new and others old. A program that reads the
  * files must check that they belong together, and otherwise write all of them again.
  */
 export async function writeGroup(texts: { readonly [path: string]: string }): Promise<void> {

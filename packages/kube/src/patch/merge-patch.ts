@@ -17,7 +17,7 @@ export function applyingMergePatch<T>(document: T, patch: unknown): Work<T> {
 
 /** Merges `patch` into a copy of `target`, and sets the member `name` of `to` to the result. */
 function merge(to: Record<string, unknown>, name: string, target: unknown, patch: unknown): RemainingWork {
-  // Upstream also removes null members of objects inside of a list of the patch, unless the list replaces an object.
+  // As upstream, but unlike the RFC: objects in a list of the patch lose their null members, unless the list replaces an object.
   const merged: unknown = isRecord(patch) ? {} : isRecord(target) ? draft(patch) : withoutNulls(patch)
   setMember(to, name, merged)
   return isRecord(patch) ? mergeMembers(merged as Record<string, unknown>, isRecord(target) ? target : {}, patch) : undefined
@@ -50,8 +50,8 @@ function withoutNulls(value: unknown): unknown {
 }
 
 /**
- * Returns the patch that changes `from` to `to`, or `undefined` when they are equal; a null member counts as absent. Null members of `to`
- * cannot be expressed: null in a merge patch removes a member.
+ * Returns the patch that changes `from` to `to`, or `undefined` when they are equal; a null member outside of lists counts as absent. Null
+ * members of `to` cannot be expressed: null in a merge patch removes a member.
  */
 export function diffMerge(from: object, to: object): JsonObject | undefined {
   return difference(from as Record<string, unknown>, to as Record<string, unknown>) as JsonObject | undefined

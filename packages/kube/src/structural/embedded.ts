@@ -1,5 +1,5 @@
 /**
- * Validates that embedded resources have apiVersion, kind and valid metadata. Upstream:
+ * Validates apiVersion, kind and metadata of embedded resources. Upstream:
  * apiextensions-apiserver/pkg/apiserver/schema/objectmeta, v0.36.
  */
 import { appendAll } from '../lists.ts'
@@ -37,8 +37,9 @@ function checkResource(value: unknown, path: string, errors: FieldError[]): void
 }
 
 /**
- * Validates namespace, labels, annotations and owner references of an embedded resource. Upstream: ValidateObjectMetaAccessor, which also
- * validates name, generateName, generation, finalizers and managedFields.
+ * Validates namespace, labels, annotation keys and the required fields of owner references of an embedded resource. Upstream:
+ * ValidateObjectMetaAccessor, which also validates the size of annotations, name, generateName, generation, finalizers and managedFields,
+ * and has more rules for owner references.
  */
 function checkMetadata(metadata: Record<string, unknown>, path: string, errors: FieldError[]): void {
   const { namespace, labels, annotations, ownerReferences } = metadata

@@ -1,5 +1,5 @@
 /**
- * Validates lists of type set and map: their items are unique, and items of lists of type map are objects. Upstream:
+ * Validates lists of type set, whose items are unique, and of type map, whose items are objects with unique keys. Upstream:
  * k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype.
  */
 import type { FieldError } from '../errors.ts'
