@@ -23,7 +23,7 @@ export const defaultStorageClass = defaultClass({
   marks: ['storageclass.kubernetes.io/is-default-class', 'storageclass.beta.kubernetes.io/is-default-class'],
 })
 
-interface Classes {
+interface DefaultClassOptions {
   readonly name: Plugin['name']
   /** Resource whose new objects get the default class: `plural.group`, or `plural` in the core group. */
   readonly storage: string
@@ -37,7 +37,7 @@ interface Classes {
   readonly marks: readonly string[]
 }
 
-function defaultClass({ name, storage, field, oldAnnotation, classes, marks }: Classes): Plugin {
+function defaultClass({ name, storage, field, oldAnnotation, classes, marks }: DefaultClassOptions): Plugin {
   return {
     name,
     appliesTo: (info) => info.storage === storage,

@@ -1,4 +1,4 @@
-/** Tests the plugins that set defaults, finalizers or taints, and the plugin PersistentVolumeClaimResize. */
+/** Tests plugins that set defaults, finalizers or taints, and the plugin PersistentVolumeClaimResize. */
 import { type UnknownObject, unknownKind } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import type { Node, PersistentVolumeClaim, Pod } from '../kinds/schemas/types.ts'

@@ -6,7 +6,8 @@ import { stableText } from '@capstan/kube'
 import type { Toleration } from '../kinds/schemas/types.ts'
 
 /**
- * Drops a toleration if another toleration covers it, that is, tolerates at least the same taints. Keeps the first of equal tolerations.
+ * Drops a toleration if another toleration covers it, that is, tolerates at least the same taints. As upstream, a toleration without an
+ * operator counts as covered only by a toleration with the operator Exists. Keeps the first of equal tolerations.
  */
 export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
   const texts = all.map((toleration) => stableText(toleration))

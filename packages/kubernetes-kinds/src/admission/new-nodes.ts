@@ -1,5 +1,6 @@
 /**
- * Adds the taint `not-ready` to new nodes, so that no pods are scheduled to them before they are ready. Upstream:
+ * Adds the taint `node.kubernetes.io/not-ready` to new nodes, so that only pods that tolerate it are scheduled to them before they are
+ * ready. Upstream:
  * plugin/pkg/admission/nodetaint.
  */
 import type { Node } from '../kinds/schemas/types.ts'

@@ -1,6 +1,7 @@
 /**
  * Plugin OwnerReferencesPermissionEnforcement: changing the owner references of an existing object requires permission to delete it, and
- * setting blockOwnerDeletion requires permission to update the owner's finalizers. Upstream: plugin/pkg/admission/gc.
+ * setting blockOwnerDeletion requires permission to update the owner's finalizers. The status subresource of pods is exempt. Upstream:
+ * plugin/pkg/admission/gc.
  */
 import { equal, type KubeObject, type OwnerReference, parseApiVersion } from '@capstan/kube'
 import { type ResourceAttributes, type Resource, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'

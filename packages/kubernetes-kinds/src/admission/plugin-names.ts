@@ -72,7 +72,7 @@ export interface AdmissionPluginSwitches {
   readonly disable?: readonly AdmissionPlugin[]
 }
 
-/** Returns the enabled plugins: the defaults of upstream, as changed by the lists. */
+/** Returns the enabled plugins: the implemented ones that upstream enables by default, as changed by the lists. */
 export const enabledPlugins = ({ enable = [], disable = [] }: AdmissionPluginSwitches = {}): ReadonlySet<AdmissionPlugin> =>
   new Set(AdmissionPlugins.filter((name) => enable.includes(name) || (plugins[name] === 'on' && !disable.includes(name))))
 

@@ -16,8 +16,8 @@ import { storageObjectInUse } from './volumes-in-use.ts'
 
 /**
  * Returns the plugins of this package, in the order in which upstream calls them. `@capstan/apiserver` implements
- * NamespaceLifecycle, webhooks and ValidatingAdmissionPolicies; AlwaysAdmit needs no code. `plugin-names.ts` lists the plugins
- * that are not implemented.
+ * NamespaceLifecycle, webhooks and ValidatingAdmissionPolicies; AlwaysAdmit needs no code. `plugin-names.ts` lists all plugins
+ * of upstream, also those that are not implemented.
  */
 export const pluginsWith = (tolerationSeconds: TolerationSeconds): readonly Plugin[] => [
   limitRanger,

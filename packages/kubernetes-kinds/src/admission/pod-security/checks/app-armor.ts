@@ -6,7 +6,7 @@ const prefix = 'container.apparmor.security.beta.kubernetes.io/'
 const isAllowed = (profile: string): boolean =>
   profile === '' || profile === 'runtime/default' || profile.startsWith('localhost/')
 
-/** Containers must use the AppArmor profile of the runtime or a profile of the host. */
+/** Pods and containers may select only the AppArmor profile of the container runtime, or a profile that is loaded on the host. */
 export const appArmor: Check = {
   id: 'appArmorProfile',
   level: 'baseline',

@@ -31,7 +31,7 @@ const restrictCapabilities: Rule = ({ spec }) => {
   return details.length === 0 ? undefined : { reason: 'unrestricted capabilities', detail: details.join('; ') }
 }
 
-/** Containers must drop all capabilities, and may add only NET_BIND_SERVICE. Since 1.25, Windows pods are exempt. */
+/** Containers must drop all capabilities, and may add only NET_BIND_SERVICE. Since version 1.25 of the policy, Windows pods are exempt. */
 export const capabilitiesRestricted: Check = {
   id: 'capabilities_restricted',
   level: 'restricted',
