@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { pluralOf } from './plural.ts'
 
+// The plurals are results of flect v1.0.3.
 test.each([
   ['LocalCluster', 'localclusters'],
   ['AWSClusterControllerIdentity', 'awsclustercontrolleridentities'],
@@ -13,6 +14,36 @@ test.each([
   ['Status', 'statuses'],
   ['VolumeIndex', 'volumeindices'],
   ['KubeadmConfigs', 'kubeadmconfigs'],
+  ['localmouse', 'localmice'],
+  ['mylarva', 'mylarvae'],
+  ['localmedium', 'localmedia'],
+  ['cloudmedia', 'cloudmedia'],
+  ['metadata', 'metadata'],
+  ['openstackdatum', 'openstackdata'],
+  ['localbureau', 'localbureaus'],
+  ['localfish', 'localfish'],
+  ['localalias', 'localalias'],
+  ['alias', 'aliases'],
+  ['localox', 'localoxes'],
+  ['ox', 'oxen'],
+  ['dwarf', 'dwarfs'],
+  ['localdwarf', 'localdwarfs'],
+  ['localserum', 'localsera'],
+  ['workman', 'workmen'],
+  ['human', 'humans'],
+  ['resourcequota', 'resourcequotas'],
+  ['ec2instance', 'ec2instances'],
+  ['octopi', 'octopi'],
+  ['localoctopi', 'localoctopis'],
+  ['stadia', 'stadia'],
+  ['adieus', 'adieus'],
+  ['localadieus', 'localadieuses'],
+  ['schema', 'schemas'],
+  ['statusinfo', 'statusinfoes'],
+  ['quiz', 'quizzes'],
+  ['localdice', 'localdices'],
+  ['equipment', 'equipment'],
+  ['localthesis', 'localtheses'],
 ])('the plural of %s is %s', (kind, plural) => {
   expect(pluralOf(kind)).toBe(plural)
 })
