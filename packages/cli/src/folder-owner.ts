@@ -13,7 +13,7 @@ interface FolderOwner {
 /**
  * Opens the durable stores of a data folder.
  *
- * @throws Error for a folder in use; it names the pid and URL of the record, if there is one
+ * @throws Error for a folder in use; it names the pid and URL of the record, if there is one and the process is running
  */
 export async function openFolder(folder: DataFolder, clock: Clock): Promise<Stores> {
   try {
@@ -21,7 +21,7 @@ export async function openFolder(folder: DataFolder, clock: Clock): Promise<Stor
   } catch (err) {
     if (!messageOf(err).endsWith('it is in use by another process')) throw err
     const owner = await readOwner(folder)
-    if (!owner) throw err
+    if (!owner || !isRunning(owner.pid)) throw err
     throw new Error(`Cannot open data folder ${folder.path}: process ${owner.pid} uses it and serves ${owner.url}`)
   }
 }
@@ -34,12 +34,21 @@ export async function recordOwner(folder: DataFolder, owner: FolderOwner): Promi
 
 /**
  * Returns the record; `undefined` if it is absent or unreadable. Only `capstan up` writes a record, once it serves. A killed process leaves its
- * record, but not its lock, so the next process opens the folder without reading the record.
+ * record, but not its lock: another command may then use the folder.
  */
 async function readOwner(folder: DataFolder): Promise<FolderOwner | undefined> {
   try {
     return JSON.parse(await readFile(folder.owner, 'utf8')) as FolderOwner
   } catch {
     return undefined
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (err) {
+    // The process exists and belongs to another user.
+    return (err as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

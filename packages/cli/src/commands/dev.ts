@@ -72,7 +72,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   const calls = new HookLines()
   const stop = new AbortController()
   const signal = AbortSignal.any([io.signal, stop.signal])
-  const recording = await recordHooks(options, clock, (text) => report({ subject: 'Tape', event: 'RecordingStopped', text }))
+  const recording = await recordHooks(options, clock, (text) => report({ subject: 'Tape', event: 'RecordingProblem', text }))
   // The management cluster is closed before the extension, so that its remaining hook calls get a response.
   const closing: (() => Promise<void>)[] = []
   try {

@@ -77,7 +77,7 @@ async function up(options: Options, io: Io): Promise<number> {
   const providerHooks = await loadProviderHooks(options)
   const extensionClient = await hookClient(options, io.env, silent)
   const playing = options.replayHooks === undefined ? undefined : playHooks(options.replayHooks)
-  const recording = await recordHooks(options, clock, (text) => report({ subject: 'Tape', event: 'RecordingStopped', text }))
+  const recording = await recordHooks(options, clock, (text) => report({ subject: 'Tape', event: 'RecordingProblem', text }))
   const stores: Stores = options.memory ? memoryStores() : await openFolder(folder, clock)
 
   let extension: SampleExtension | undefined
