@@ -21,7 +21,7 @@ const key: ObjectKey = { namespace: 'default', name: 'kubernetes' }
 
 /**
  * Creates the Service and its endpoints. If they exist, corrects the ports of the Service, and the addresses and ports of the endpoints.
- * Writes only the Service if pods cannot reach the address, for example 127.0.0.1.
+ * Writes only the Service if `address` is not an IP address, or is one that pods cannot reach, such as 127.0.0.1.
  */
 export async function publishService(client: Client, range: AddressRange, { address, port }: AdvertisedEndpoint): Promise<void> {
   const httpsPort = { name: 'https', protocol: 'TCP' }

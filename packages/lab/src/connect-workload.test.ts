@@ -69,14 +69,14 @@ async function readAsPod(uid: string): Promise<void> {
   client.transport.close()
 }
 
-const pod = '/api/v1/namespaces/capi-system/pods/manager'
+const podPath = '/api/v1/namespaces/capi-system/pods/manager'
 
 test('the cluster in which this process runs is accessed at its in-cluster address, with its in-cluster certificate authority', async () => {
   await readAsPod('own-uid')
-  expect([outside.paths, inside.paths]).toEqual([[pod], ['/api/v1/namespaces/x']])
+  expect([outside.paths, inside.paths]).toEqual([[podPath], ['/api/v1/namespaces/x']])
 })
 
 test('a cluster with another Pod of the same name is accessed with its kubeconfig', async () => {
   await readAsPod('other-uid')
-  expect([outside.paths, inside.paths]).toEqual([[pod, '/api/v1/namespaces/x'], []])
+  expect([outside.paths, inside.paths]).toEqual([[podPath, '/api/v1/namespaces/x'], []])
 })

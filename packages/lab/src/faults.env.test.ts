@@ -1,6 +1,7 @@
 /**
- * Makes about one in five writes fail, half of them before and half after they are applied. A cluster must still be created, upgraded and
- * deleted, without additional Machines, and without objects after the deletion. The seed determines which writes fail.
+ * Makes about one in five writes of the controllers to the management cluster fail, half of them before and half after they are applied. A
+ * cluster must still be created and upgraded without additional Machines, and its deletion must leave no Cluster, MachineSet, Machine,
+ * LocalMachine or LocalCluster. The seed determines which writes fail.
  */
 import { readFileSync } from 'node:fs'
 import { Cluster, Machine, MachineSet, pluralOf } from '@capstan/api'
@@ -93,7 +94,7 @@ test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted althoug
   await management.advanceWithLosses()
   let cluster = await management.client.get(Cluster, key)
   expect(getCondition(cluster, 'Available')?.status).toBe('True')
-  // No additional Machine was created. Depending on which writes failed, fewer Machines may have existed.
+  // No additional Machine was created. Depending on which writes failed, fewer Machines may have existed while writes failed.
   expect(management.maxMachines()).toBeLessThanOrEqual(3)
   expect(await management.list(Machine)).toHaveLength(3)
 

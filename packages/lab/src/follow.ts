@@ -1,4 +1,4 @@
-/** Watches the relevant kinds of a management cluster, through any client, and reports their changes as lines. */
+/** Watches Clusters, their Machines and other main kinds of a management cluster, through any client, and reports their changes as lines. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Client, Clock, Kind, KubeObject, Random } from '@capstan/kube'
 import { keyOf, keyText, watchObjects } from '@capstan/kube'

@@ -1,7 +1,8 @@
 /**
  * Sets the defaults of kinds on an API server that does not call our admission. Upstream, webhooks set them within the request; here a
- * controller sets them after each change of a spec. Until then, controllers that need a missing value, such as `spec.replicas` of a
- * MachineSet, wait for it. Only schemas validate objects on such a server, because a controller cannot reject a stored object.
+ * controller sets them after an object is created and after each change of its spec. Until then, controllers that need a missing value,
+ * such as `spec.replicas` of a MachineSet, wait for it. Only schemas validate objects on such a server, because a controller cannot reject
+ * a stored object.
  */
 import { type Controller, proceed } from '@capstan/controller'
 import { type Admission, diffMerge, draft, isDeleting, type Kind } from '@capstan/kube'
@@ -19,7 +20,7 @@ export function lateDefaults(admission: readonly Admission[], kinds: readonly Ki
 const createDefaultsController = (kind: Kind, admission: readonly Admission[]): Controller => ({
   name: `defaults/${kind.kind.toLowerCase()}`,
   for: kind,
-  // Only changes of the spec change the generation; a status has no defaults.
+  // A change of the spec changes the generation, a change of the status does not; a status has no defaults.
   when: ({ previous, object }) => object !== undefined && previous?.metadata.generation !== object.metadata.generation,
   async reconcile(key, { cache, client, signal }) {
     const object = cache.peek(kind, key)

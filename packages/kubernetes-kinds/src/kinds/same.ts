@@ -42,7 +42,7 @@ export function unique(values: readonly unknown[], fieldOf: (index: number) => s
   })
 }
 
-/** Sorts a map by key, as Go prints it. */
+/** Returns a map with sorted keys, as Go prints it. But JavaScript puts keys that are integers first. */
 export const inOrder = <T>(map: { readonly [key: string]: T } | undefined): { [key: string]: T } | undefined =>
   map && Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
 

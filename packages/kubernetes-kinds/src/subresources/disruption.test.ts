@@ -24,7 +24,7 @@ function rejectionOf(status: Partial<PodDisruptionBudgetStatus>) {
   return undefined
 }
 
-test('an eviction is counted, and the last allowed eviction changes the condition', () => {
+test('an eviction is counted, and the last allowed eviction sets the condition DisruptionAllowed to False', () => {
   const keep = budget({ disruptionsAllowed: 2 })
   countDisruption(keep, 'a', now)
   expect(keep.status).toMatchObject({ disruptionsAllowed: 1, disruptedPods: { a: now } })
@@ -73,6 +73,7 @@ test('pods that have finished, have not started or are being deleted need no bud
 
 test('a pod is ready only if its condition Ready is True', () => {
   expect(isReady(pod({ conditions: [{ type: 'Ready', status: 'True' }] }))).toBe(true)
+  expect(isReady(pod({ conditions: [{ type: 'Ready', status: 'False' }] }))).toBe(false)
   expect(isReady(pod({}))).toBe(false)
 })
 

@@ -82,12 +82,15 @@ interface RequestedAccess {
   readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string }
 }
 
-function attributesOf(user: User, { resourceAttributes: resource, nonResourceAttributes: path }: RequestedAccess): Attributes {
+function attributesOf(
+  user: User,
+  { resourceAttributes: resource, nonResourceAttributes: nonResource }: RequestedAccess,
+): Attributes {
   if (resource) {
     const { verb = '', group = '', resource: plural = '', subresource, namespace, name } = resource
     return { kind: 'resource', user, verb, group, resource: plural, subresource, namespace, name }
   }
-  return { kind: 'path', user, verb: path?.verb ?? '', path: path?.path ?? '' }
+  return { kind: 'path', user, verb: nonResource?.verb ?? '', path: nonResource?.path ?? '' }
 }
 
 const subjectOf = ({ user = '', groups = [], uid }: SubjectAccessReview['spec']): User => ({

@@ -22,7 +22,7 @@ export function templatedMetadata({ labels = {}, annotations = {} }: TemplateMet
   }
 }
 
-/** Updates labels and annotations of a draft to those of the template. */
+/** Sets the labels and annotations of the template in a draft, and removes recorded keys that the template no longer has. */
 export function propagateMetadata(object: KubeObject, { labels = {}, annotations = {} }: TemplateMetadata): void {
   const { metadata } = object
   const [oldLabels = '', oldAnnotations = ''] = (metadata.annotations?.[PropagatedAnnotation] ?? '').split(';')

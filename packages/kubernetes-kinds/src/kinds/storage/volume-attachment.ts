@@ -51,7 +51,10 @@ function sourceErrors({ inlineVolumeSpec: inline, persistentVolumeName: volume }
 const messageErrors = (path: string, error: VolumeError | undefined): FieldError[] =>
   (error?.message ?? '').length > MaxMessage ? [tooLong(`${path}.message`, MaxAttachmentMetadata)] : []
 
-/** Returns a spec as upstream's error prints it: with the field names of the Go structs. */
+/**
+ * Returns a spec as upstream's error prints it: with the field names of the Go structs. Unlike upstream, the fields of `inlineVolumeSpec` keep
+ * their JSON names.
+ */
 const asInGo = ({ attacher, source, nodeName }: VolumeAttachmentSpec) => ({
   Attacher: attacher,
   Source: { PersistentVolumeName: source.persistentVolumeName ?? null, InlineVolumeSpec: source.inlineVolumeSpec ?? null },
