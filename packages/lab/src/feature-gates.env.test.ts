@@ -1,6 +1,7 @@
 /** Management clusters with disabled feature gates. */
 import { readFileSync } from 'node:fs'
 import { Cluster, ClusterClass, ExtensionConfig, MachinePool, pluralOf } from '@capstan/api'
+import type { RuntimeClient } from '@capstan/extension'
 import { draft, getCondition, minutes, orAbsent, type UnknownObject, unknownKind } from '@capstan/kube'
 import { type ManagementEnv, managementEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
@@ -26,7 +27,13 @@ const aCluster = { metadata: key, spec: { topology } }
 const infrastructure = { apiGroup: 'infrastructure.capstan.dev', kind: 'LocalMachinePool', name: 'pool' }
 
 test('without RuntimeSDK a Cluster with a topology is created, upgraded and deleted, and no hook is called', async () => {
-  env = await managementEnv({ gates: { RuntimeSDK: false } })
+  const runtime: RuntimeClient = {
+    ready: true,
+    handlersFor: async () => ['a.x'],
+    call: async () => ({ status: 'Success' }) as never,
+    callAll: async () => ({ status: 'Success', retryAfterSeconds: 0 }) as never,
+  }
+  env = await managementEnv({ runtime, gates: { RuntimeSDK: false } })
   await createClass()
   await env.client.create(Cluster, aCluster)
   await env.advance(minutes(5))

@@ -1,9 +1,9 @@
-/** The stores of a process: one for the management cluster, one for each simulated workload cluster. */
+/** The stores of a process: one for its embedded management cluster, if it runs one, and one for each simulated workload cluster. */
 import type { Store } from '@capstan/apiserver'
 import { memoryStore } from '@capstan/apiserver'
 
 export interface Stores {
-  /** Returns the store with this name, or creates it. Until it is removed, each call returns the same store. */
+  /** Returns the store with this name, or creates it. Until the store is removed or closed, each call returns the same store. */
   store(name: string): Promise<Store>
   remove(name: string): Promise<void>
   close(): Promise<void>

@@ -1,4 +1,4 @@
-/** Semantic equality of API values, and errors for immutable fields. */
+/** Semantic equality of API values, and helpers for validation errors. */
 import { duplicate, equal, type FieldError, invalid, isRecord, type LabelSelector, valueKey, writeJSON } from '@capstan/kube'
 
 /** Reports whether two values are equal. `undefined`, `null`, an absent field and an empty list are equal. Upstream: Semantic.DeepEqual. */
