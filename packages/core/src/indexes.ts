@@ -1,4 +1,4 @@
-/** Indexes and mappings that several controllers share. */
+/** Cache indexes, and mappings from objects to the keys to reconcile, for the controllers of several kinds. */
 import { Cluster, ClusterNameLabel, Machine, MachineDeployment, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
 import type { Cache, Index, MapFunction } from '@capstan/controller'
 import { type Kind, keyOf, keyText, type KubeObject, labelSelector, type LabelSelector, type ObjectKey } from '@capstan/kube'

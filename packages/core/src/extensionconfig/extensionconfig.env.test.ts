@@ -330,7 +330,7 @@ describe('the caBundle', () => {
   })
   const annotation = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/ca' }
 
-  it('is copied from the Secret that the annotation names, when the Secret is created and after each change', async () => {
+  it('is copied from the Secret that the annotation names, when the Secret is created and when it changes', async () => {
     await create(annotation)
     await world.settle()
     expect(await discovered()).toMatchObject({

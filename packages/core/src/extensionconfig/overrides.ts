@@ -5,8 +5,8 @@ const shortName = (handler: string, configName: string): string =>
   handler.endsWith(`.${configName}`) ? handler.slice(0, -configName.length - 1) : handler
 
 /**
- * Returns the handlers with the timeouts and failure policies that apply. Accepts handler names with and without the name of the
- * ExtensionConfig: `gate.sample` and `gate`.
+ * Returns the handlers with the timeouts and failure policies that apply. The names of `handlers` may end with the name of the
+ * ExtensionConfig: `gate.sample` or `gate`. The overrides have names without it.
  */
 export function effectiveHandlers<T extends { readonly name: string }>(config: ExtensionConfig, handlers: readonly T[]): T[] {
   const { overrides } = extensionOptions(config)

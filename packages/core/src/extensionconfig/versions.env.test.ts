@@ -40,7 +40,7 @@ test.each([
   await expect(create('quota', clientConfig)).rejects.toThrow(text)
 })
 
-test('each version has its conditions at its own path', async () => {
+test('current and legacy conditions have other paths in v1alpha1 than in v1beta2, and an update in v1alpha1 keeps them', async () => {
   await create('quota', { service })
   const now = '2026-01-01T00:00:00Z'
   const condition = { type: 'Discovered', status: 'True', reason: 'Discovered', message: '', lastTransitionTime: now }

@@ -23,7 +23,8 @@ export interface Adoption {
 
 /**
  * Sets the owner and the cluster label of a referenced object. Writes only differences, and returns the updated object.
- * @throws Error when `owner` is a controller reference, and another controller owns the object and is not released
+ * @throws Error when `owner` is a controller reference, and another controller owns the object and is not released; StatusError when the
+ * write fails
  */
 export function adopt<T extends KubeObject>(
   io: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
@@ -34,7 +35,7 @@ export function adopt<T extends KubeObject>(
   return patchMetadata(io, kind, object, (newest) => adoptionPatch(newest, adoption))
 }
 
-/** Returns the metadata to patch; `undefined` when there is no difference. Pure. @throws Error as `adopt` does */
+/** Returns the metadata to patch; `undefined` when there is no difference. Pure. @throws Error for another controller, as `adopt` does */
 export function adoptionPatch(object: KubeObject, adoption: Adoption): object | undefined {
   const { owner, clusterName, release, replacesBlockOwnerDeletion = false } = adoption
   const currentOwners = object.metadata.ownerReferences ?? []

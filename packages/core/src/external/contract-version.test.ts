@@ -22,7 +22,7 @@ const aReader = (objects: Record<string, KubeObject>): Reader => ({
 describe('the contract of a kind', () => {
   test.each([
     [
-      'is the newest that core knows',
+      'is the newest that the labels name',
       { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' },
       'v1beta2 v1beta2',
     ],

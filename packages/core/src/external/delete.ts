@@ -20,5 +20,5 @@ export async function deleteExternal(
   return remaining ? { state: 'found', external: { ...external, object: remaining } } : { state: 'missing' }
 }
 
-/** Whether the object no longer exists, or there is no reference. */
+/** Whether the object does not exist, or there is no reference. */
 export const isGone = ({ state }: Observed): boolean => state === 'missing' || state === 'none'

@@ -6,7 +6,7 @@ import type { ContractRef, External } from './get.ts'
 /**
  * Reads a referenced object and watches its kind; changes enqueue the keys that `map` returns. Returns `undefined` when the object does not
  * exist; a cache miss is confirmed by a live read.
- * @throws Error when the CustomResourceDefinition is missing or declares no supported contract
+ * @throws Error when the CustomResourceDefinition is missing or declares no supported contract, StatusError when the live read fails
  */
 export async function observeExternal(
   context: Pick<ReconcileContext, 'cache' | 'client' | 'signal' | 'watch'>,

@@ -97,7 +97,7 @@ function slice(sequence: Value, bounds: readonly Value[]): Value {
   if (typeof sequence === 'string' && bounds.length === 3) throw new Error('cannot 3-index slice a string')
   if (typeof sequence !== 'string' && !Array.isArray(sequence)) throw new Error(`can't slice item of type ${typeName(sequence)}`)
   const length = typeof sequence === 'string' ? byteLength(sequence) : sequence.length
-  // The end index is a valid bound.
+  // A bound may equal the length.
   const [from = 0, to = length, capacity = length] = bounds.map((bound) => position(bound, length + 1))
   if (from > to) throw new Error(`invalid slice index: ${from} > ${to}`)
   if (to > capacity) throw new Error(`invalid slice index: ${to} > ${capacity}`)

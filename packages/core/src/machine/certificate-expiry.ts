@@ -16,7 +16,7 @@ export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) =>
   const expiry = parseTime(text)
   if (expiry === undefined) {
     throw new Error(
-      `Cannot read annotation ${MachineCertificatesExpiryDateAnnotation} of ${annotated.kind} ${annotated.metadata.name}: ${JSON.stringify(text)} is not an RFC 3339 time`,
+      `Cannot read annotation ${MachineCertificatesExpiryDateAnnotation} of ${annotated.kind} ${annotated.metadata.name}: ${JSON.stringify(text)} is not a time such as 2030-02-28T23:00:00Z`,
     )
   }
   const status = (machine.status ??= {})
@@ -27,7 +27,10 @@ export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) =>
 const annotationOf = (object: KubeObject | undefined): string | undefined =>
   object?.metadata.annotations?.[MachineCertificatesExpiryDateAnnotation]
 
-/** Parses an RFC 3339 time; returns `undefined` for other texts. `Date.parse` alone accepts days and hours that do not exist. */
+/**
+ * Parses a time such as `2030-02-28T23:00:00.5+01:00`; returns `undefined` for other texts. `Date.parse` alone accepts days that do not
+ * exist, and the hour 24.
+ */
 function parseTime(text: string): number | undefined {
   const [, date, hour] = /^(\d{4}-\d\d-\d\d)T(\d\d):\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.exec(text) ?? []
   const time = Date.parse(text)

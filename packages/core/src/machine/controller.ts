@@ -24,7 +24,7 @@ export interface MachineControllerOptions extends Partial<MachineSettings> {
   readonly clusters: ClusterCache
   /** Calls the handlers of in-place updates. Without it, Machines are not updated in place. */
   readonly runtime?: RuntimeClient
-  /** Maximum number of Machines reconciled concurrently. Default: 10. */
+  /** Maximum number of Machines reconciled concurrently, not counting those that wait for an extension. Default: 10. */
   readonly concurrency?: number
 }
 
@@ -63,7 +63,7 @@ export function createMachineController({
   }
 }
 
-/** Accepts changes of the Cluster fields on which Machines depend. */
+/** Accepts the changes of a Cluster that trigger a reconcile of its Machines, beside requests to retry hooks. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
   isDeleting: isDeleting(cluster),

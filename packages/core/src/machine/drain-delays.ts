@@ -2,8 +2,8 @@ import type { Machine } from '@capstan/api'
 import { getCondition, minutes } from '@capstan/kube'
 
 /**
- * Returns `, delay likely due to …` with the known causes of drains that have lasted for more than five minutes; `''` if there is no such
- * cause. `now` is in milliseconds since the Unix epoch.
+ * Returns `, delay likely due to …` with the known reasons for which drains have lasted for more than five minutes; `''` if no such drain
+ * has a known reason. `now` is in milliseconds since the Unix epoch.
  */
 export function drainDelayText(machines: readonly Machine[], now: number): string {
   const messages = machines.flatMap((machine) => drainMessage(machine, now) ?? [])

@@ -71,10 +71,9 @@ const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
   infrastructure.state === 'unread' || bootstrap.state === 'unread'
 
 /**
- * Returns the desired Machine, infrastructure machine and bootstrap config, if the Machine has one; `undefined` while the infrastructure
- * machine or the bootstrap config lacks the annotation `update-in-progress`, or when it was deleted meanwhile. Reads infrastructure machine
- * and bootstrap config from the API server: caches of different kinds may be of different ages, and an outdated desired state would be
- * applied.
+ * Returns the desired Machine, infrastructure machine and, if it exists, bootstrap config; `undefined` while the infrastructure machine or
+ * the bootstrap config lacks the annotation `update-in-progress`, or when one of them was deleted meanwhile. Reads both from the API server:
+ * caches of different kinds may be of different ages, and an outdated desired state would be applied.
  */
 async function desiredObjects(
   machine: Machine,

@@ -8,7 +8,7 @@ export const isNil = (value: Value): value is null | undefined => value === null
 
 export const stringOf = (value: Value): string => (typeof value === 'string' ? value : text(value))
 
-/** Converts the items of a list to strings, without nils. A single value becomes a list. */
+/** Converts the items of a list to strings, without nils. Any other value counts as a list with one item. */
 export const stringsOf = (value: Value): string[] => {
   if (isNil(value)) return []
   return Array.isArray(value) ? value.filter((item) => !isNil(item)).map(stringOf) : [stringOf(value)]
@@ -18,8 +18,8 @@ const MinInt = -(2n ** 63n)
 const isInt64 = (value: bigint): boolean => value === toInt(value)
 
 /**
- * Converts to an int64: a number without its fraction, a boolean (true is 1), or the text of a number without its fraction. Returns 0 for
- * any other value. A float64 outside the range becomes the smallest int64, as in Go on amd64.
+ * Converts to an int64. A number loses its fraction, `true` becomes 1, and the text of an int64 is parsed; a decimal fraction in it is
+ * ignored. Returns 0 for any other value. A float64 that is NaN or outside the range becomes the smallest int64, as in Go on amd64.
  */
 export function intOf(value: Value): bigint {
   if (typeof value === 'bigint') return value
@@ -44,7 +44,7 @@ export function clampedInt(text: string): bigint {
   return isNegative ? -size : size
 }
 
-/** Converts a number, a boolean (true is 1) or the text of a number to a float64; any other value to 0. */
+/** Converts a number, a boolean (true is 1) or the text of a number to a float64; any other value, and a text whose number is too large, to 0. */
 export function floatOf(value: Value): number {
   if (typeof value === 'number') return value
   if (typeof value === 'bigint') return Number(value)
@@ -58,7 +58,7 @@ export function isEmpty(value: Value): boolean {
   return Array.isArray(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0
 }
 
-/** Returns `value`, which must be a list. @throws Error `<prefix> type <kind of the value>` otherwise */
+/** Returns `value`, which must be a list. @throws Error that begins with `prefix` and names the type of any other value */
 export function listOf(value: Value, prefix: string): Value[] {
   if (Array.isArray(value)) return value
   throw new Error(`${prefix} type ${kindOf(value)}`)

@@ -66,7 +66,7 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
   regexQuoteMeta,
 }
 
-/** Quotes a pattern as Go's errors do: with backquotes if it has neither backquotes nor control characters. */
+/** Quotes a pattern for an error: with backquotes if it has neither backquotes nor control characters other than tabs, as Go does. */
 const quoted = (pattern: string): string => (/[`\p{Cc}]/u.test(pattern.replaceAll('\t', '')) ? quote(pattern) : `\`${pattern}\``)
 
 interface Match {
@@ -76,7 +76,7 @@ interface Match {
   readonly names: Readonly<Record<string, number>>
 }
 
-/** Returns the first `count` matches, all if it is negative. As in Go, an empty match directly behind another match does not count. */
+/** Returns the first `count` matches, all if it is negative. As in Go, an empty match directly after another match does not count. */
 function matches(pattern: string, value: string, count: bigint): Match[] {
   const regex = RE2JS.compile(pattern)
   const matcher = regex.matcher(value)
