@@ -66,7 +66,7 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
   regexQuoteMeta,
 }
 
-/** Quotes a pattern for an error: with backquotes if it has neither backquotes nor control characters other than tabs, as Go does. */
+/** Quotes a pattern for an error: with backquotes, unless it has a backquote or a control character other than a tab. */
 const quoted = (pattern: string): string => (/[`\p{Cc}]/u.test(pattern.replaceAll('\t', '')) ? quote(pattern) : `\`${pattern}\``)
 
 interface Match {
@@ -99,7 +99,7 @@ function replaceMatches(pattern: string, value: string, replacementOf: (match: M
   return out + value.slice(from)
 }
 
-/** Expands `$1`, `$name`, `${1}` and `$$` as Go's `Regexp.Expand` does: the longest name wins, and unknown groups are empty. */
+/** Expands `$1`, `$name`, `${1}` and `$$` as Go's `Regexp.Expand` does for ASCII names: the longest name wins, and unknown groups are empty. */
 const expand = (template: string, groups: Match['groups'], names: Match['names']): string =>
   template.replace(/\$(?:(\$)|(\w+)|\{(\w+)\})/g, (_, dollar?: string, plain?: string, braced?: string) => {
     if (dollar) return '$'
