@@ -24,7 +24,7 @@ test('no call fails while the certificate of an extension and its authority are 
   const clock = new VirtualClock(systemClock.now() - minutes(110))
   const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
   const serve = extensionServer(extension)
-  /** Number of calls. Every second response closes its connection, so that new connections use the current certificate. */
+  /** Number of calls. Every second response closes its connection, so that later calls open connections with the current certificate. */
   let calls = 0
   const handle: FetchHandler = async (request) => {
     const response = await serve(request)

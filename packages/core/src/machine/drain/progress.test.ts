@@ -13,7 +13,7 @@ const fails = (message: string, ...names: string[]) => pods(...names).map((pod) 
 const violated =
   "evict pod as it would violate the pod's disruption budget. The disruption budget pdb needs 20 healthy pods and has 20 currently"
 
-// The texts are upstream's: TestEvictionResult_ConditionMessage.
+// The expected message is that of upstream's TestEvictionResult_ConditionMessage, with other Pods.
 test('the progress groups the Pods that the drain waits for by state and message, with at most three names each', () => {
   const result: DrainResult = {
     deleting: pods('d', 'a', 'b', 'c'),
