@@ -3,31 +3,31 @@
  * list.go and dict.go.
  */
 import type { GoMap, TemplateFunction, Value } from '../value.ts'
-import { goFunction, has, isMap, mapOf, sortedKeys, variadic } from '../value.ts'
+import { goFunction, has, isMap, mapOf, sortedKeys, typeName, variadic } from '../value.ts'
 import { deepEqual } from './comparison.ts'
 import { isEmpty, isNil, listOf, stringOf, stringsOf } from './convert.ts'
 
 const listFunctions: Readonly<Record<string, TemplateFunction>> = {
-  first: goFunction(['any'], (value) => listOf(value, 'Cannot find first on')[0] ?? null),
-  last: goFunction(['any'], (value) => listOf(value, 'Cannot find last on').at(-1) ?? null),
-  rest: goFunction(['any'], (value) => listOf(value, 'Cannot find rest on').slice(1)),
-  initial: goFunction(['any'], (value) => listOf(value, 'Cannot find initial on').slice(0, -1)),
-  append: goFunction(['any', 'any'], (value, item) => [...listOf(value, 'Cannot push on'), item]),
-  push: goFunction(['any', 'any'], (value, item) => [...listOf(value, 'Cannot push on'), item]),
-  prepend: goFunction(['any', 'any'], (value, item) => [item, ...listOf(value, 'Cannot prepend on')]),
-  reverse: goFunction(['any'], (value) => listOf(value, 'Cannot find reverse on').toReversed()),
-  compact: goFunction(['any'], (value) => listOf(value, 'Cannot compact on').filter((item) => !isEmpty(item))),
+  first: goFunction(['any'], (value) => listOf(value, 'Cannot find first on type')[0] ?? null),
+  last: goFunction(['any'], (value) => listOf(value, 'Cannot find last on type').at(-1) ?? null),
+  rest: goFunction(['any'], (value) => listOf(value, 'Cannot find rest on type').slice(1)),
+  initial: goFunction(['any'], (value) => listOf(value, 'Cannot find initial on type').slice(0, -1)),
+  append: goFunction(['any', 'any'], (value, item) => [...listOf(value, 'Cannot push on type'), item]),
+  push: goFunction(['any', 'any'], (value, item) => [...listOf(value, 'Cannot push on type'), item]),
+  prepend: goFunction(['any', 'any'], (value, item) => [item, ...listOf(value, 'Cannot prepend on type')]),
+  reverse: goFunction(['any'], (value) => listOf(value, 'Cannot find reverse on type').toReversed()),
+  compact: goFunction(['any'], (value) => listOf(value, 'Cannot compact on type').filter((item) => !isEmpty(item))),
   uniq: goFunction(['any'], (value) =>
-    listOf(value, 'Cannot find uniq on').filter(
+    listOf(value, 'Cannot find uniq on type').filter(
       (item, index, items) => items.findIndex((other) => deepEqual(other, item)) === index,
     ),
   ),
   without: variadic(['any'], 'any', (value, ...unwanted) =>
-    listOf(value, 'Cannot find without on').filter((item) => !unwanted.some((other) => deepEqual(other, item))),
+    listOf(value, 'Cannot find without on type').filter((item) => !unwanted.some((other) => deepEqual(other, item))),
   ),
   has: goFunction(
     ['any', 'any'],
-    (item, value) => !isNil(value) && listOf(value, 'Cannot find has on').some((other) => deepEqual(other, item)),
+    (item, value) => !isNil(value) && listOf(value, 'Cannot find has on type').some((other) => deepEqual(other, item)),
   ),
   slice: variadic(['any'], 'any', (value, ...bounds) => {
     const list = listOf(value, 'list should be type of slice or array but')
@@ -38,7 +38,7 @@ const listFunctions: Readonly<Record<string, TemplateFunction>> = {
   }),
   chunk: goFunction(['int', 'any'], (size, value) => {
     if (size <= 0n) throw new Error('runtime error: integer divide by zero')
-    const list = listOf(value, 'Cannot chunk')
+    const list = listOf(value, 'Cannot chunk type')
     return Array.from({ length: Math.ceil(list.length / Number(size)) }, (_, i) =>
       list.slice(i * Number(size), (i + 1) * Number(size)),
     )
@@ -68,7 +68,7 @@ export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
   ),
   list: variadic([], 'any', (...items) => items),
   tuple: variadic([], 'any', (...items) => items),
-  concat: variadic([], 'any', (...values) => values.flatMap((value) => listOf(value, 'Cannot concat'))),
+  concat: variadic([], 'any', (...values) => values.flatMap((value) => listOf(value, 'Cannot concat type', ' as list'))),
   sortAlpha: goFunction(['any'], (value) => stringsOf(value).sort()),
 
   dict: variadic([], 'any', (...pairs) => {
@@ -93,15 +93,20 @@ export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
   pluck: variadic(['string'], 'map', (key, ...maps) => maps.filter((map) => has(map, key)).map((map) => map[key])),
   dig: variadic(['any', 'any'], 'any', (...args) => {
     if (args.length < 3) throw new Error('dig needs at least three arguments')
-    const [fallback, from] = [args.at(-2), args.at(-1)]
-    let value = from
+    const fallback = args.at(-2)
+    let value = args.at(-1)
     for (const key of args.slice(0, -2)) {
-      if (!isMap(value) || value === null || !has(value, stringOf(key))) return fallback
-      value = value[stringOf(key)]
+      if (!isMap(value)) throw notA('map[string]interface {}', value)
+      if (typeof key !== 'string') throw notA('string', key)
+      if (!has(value, key)) return fallback
+      value = value[key]
     }
     return value
   }),
 }
+
+const notA = (goType: string, value: Value): Error =>
+  new Error(`interface conversion: interface {} is ${isNil(value) ? 'nil' : typeName(value)}, not ${goType}`)
 
 /** Copies lists and maps. A version remains as it is; in upstream, `deepCopy` makes it 0.0.0. */
 function deepCopy(value: Value): Value {

@@ -2,7 +2,7 @@
 import { text } from '../format.ts'
 import { parseFloat64, parseInteger } from '../number-literals.ts'
 import type { Value } from '../value.ts'
-import { isMap, toInt, typeName } from '../value.ts'
+import { isMap, kindName, toInt } from '../value.ts'
 
 export const isNil = (value: Value): value is null | undefined => value === null || value === undefined
 
@@ -58,10 +58,9 @@ export function isEmpty(value: Value): boolean {
   return Array.isArray(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0
 }
 
-/** Returns `value`, which must be a list. @throws Error that begins with `prefix` and names the type of any other value */
-export function listOf(value: Value, prefix: string): Value[] {
+/** Returns `value`, which must be a list. @throws Error `<prefix> <kind of the value><suffix>` for another value, and Go's error for nil */
+export function listOf(value: Value, prefix: string, suffix = ''): Value[] {
   if (Array.isArray(value)) return value
-  throw new Error(`${prefix} type ${kindOf(value)}`)
+  if (isNil(value)) throw new Error('runtime error: invalid memory address or nil pointer dereference')
+  throw new Error(`${prefix} ${kindName(value)}${suffix}`)
 }
-
-const kindOf = (value: Value): string => (isNil(value) ? 'invalid' : isMap(value) ? 'map' : typeName(value))

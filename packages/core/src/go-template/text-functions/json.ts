@@ -14,12 +14,21 @@ export const jsonFunctions: Readonly<Record<string, TemplateFunction>> = {
     }
   }),
   mustFromJson: goFunction(['string'], parseJson),
-  toJson: goFunction(['any'], (value) => escapeHtml(jsonOf(value))),
+  toJson: goFunction(['any'], (value) => textOrNone(() => escapeHtml(jsonOf(value)))),
   mustToJson: goFunction(['any'], (value) => escapeHtml(jsonOf(value))),
   toRawJson: goFunction(['any'], (value) => jsonOf(value)),
   mustToRawJson: goFunction(['any'], (value) => jsonOf(value)),
-  toPrettyJson: goFunction(['any'], (value) => escapeHtml(jsonOf(value, '  '))),
+  toPrettyJson: goFunction(['any'], (value) => textOrNone(() => escapeHtml(jsonOf(value, '  ')))),
   mustToPrettyJson: goFunction(['any'], (value) => escapeHtml(jsonOf(value, '  '))),
+}
+
+/** As sprig, returns no text for a value that JSON does not have, such as NaN. `toRawJson` and the functions with `must` fail instead. */
+function textOrNone(jsonText: () => string): string {
+  try {
+    return jsonText()
+  } catch {
+    return ''
+  }
 }
 
 const escapeHtml = (json: string): string => json.replace(/[<>&]/g, escaped)

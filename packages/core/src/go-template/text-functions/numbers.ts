@@ -60,7 +60,7 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
     if (a === undefined || bounds.length > 3) return ''
     if (b === undefined) return sequence(1n, a)
     if (c === undefined) return sequence(a, b)
-    return (c - a) * b < 0n ? '' : sequence(a, c, b)
+    return c < a && b > 0n ? '' : steps(a, afterLast(a, c), b).join(' ')
   }),
 }
 
@@ -80,9 +80,9 @@ function nonZero(value: Value): bigint {
 }
 
 /** Returns the numbers from `first` to `last`, inclusive, separated by spaces. */
-function sequence(first: bigint, last: bigint, step = last < first ? -1n : 1n): string {
-  return steps(first, last + (step > 0n ? 1n : -1n), step).join(' ')
-}
+const sequence = (first: bigint, last: bigint): string => steps(first, afterLast(first, last), last < first ? -1n : 1n).join(' ')
+
+const afterLast = (first: bigint, last: bigint): bigint => (last < first ? last - 1n : last + 1n)
 
 /** Returns the numbers from `start`, inclusive, to `stop`, exclusive. */
 function steps(start: bigint, stop: bigint, step: bigint): bigint[] {

@@ -99,10 +99,13 @@ function replaceMatches(pattern: string, value: string, replacementOf: (match: M
   return out + value.slice(from)
 }
 
-/** Expands `$1`, `$name`, `${1}` and `$$` as Go's `Regexp.Expand` does for ASCII names: the longest name wins, and unknown groups are empty. */
+/** Expands `$1`, `$name`, `${1}` and `$$` as Go's `Regexp.Expand` does: the longest name wins, and unknown groups are empty. */
 const expand = (template: string, groups: Match['groups'], names: Match['names']): string =>
-  template.replace(/\$(?:(\$)|(\w+)|\{(\w+)\})/g, (_, dollar?: string, plain?: string, braced?: string) => {
-    if (dollar) return '$'
-    const name = plain ?? braced ?? ''
-    return groups[/^\d+$/.test(name) ? Number(name) : (names[name] ?? -1)] ?? ''
-  })
+  template.replace(
+    /\$(?:(\$)|([\p{L}\p{Nd}_]+)|\{([\p{L}\p{Nd}_]+)\})/gu,
+    (_, dollar?: string, plain?: string, braced?: string) => {
+      if (dollar) return '$'
+      const name = plain ?? braced ?? ''
+      return groups[/^\d+$/.test(name) ? Number(name) : (names[name] ?? -1)] ?? ''
+    },
+  )
