@@ -1,5 +1,6 @@
 /** Executes a parsed template over data. Upstream: Go's text/template/exec.go, for data as encoding/json decodes it. */
-import { limited, LargestText, quote, text } from './format.ts'
+import { limited, LargestText, text } from './format.ts'
+import { quotedGo } from '@capstan/kube'
 import type { Branch, Command, Node, Operand, Pipe, Statement } from './node.ts'
 import { nodeText } from './node.ts'
 import type { Definitions } from './parser.ts'
@@ -70,7 +71,7 @@ class Executor {
     const precedingText = source.slice(0, this.#current.pos)
     const line = precedingText.split('\n').length
     const column = byteLength(precedingText.slice(precedingText.lastIndexOf('\n') + 1))
-    const context = `${name}:${line}:${column}: executing ${quote(this.#templateName)} at <${nodeText(this.#current)}>`
+    const context = `${name}:${line}:${column}: executing ${quotedGo(this.#templateName)} at <${nodeText(this.#current)}>`
     throw new Error(`template: ${context}: ${message}`)
   }
 
@@ -169,7 +170,7 @@ class Executor {
   #call(templateName: string, data: Value, node: Node): void {
     this.#current = node
     const statements = this.#execution.definitions.get(templateName)
-    if (!statements) return this.#fail(`template ${quote(templateName)} not defined`)
+    if (!statements) return this.#fail(`template ${quotedGo(templateName)} not defined`)
     if (this.#depth === DeepestCall) this.#fail(`exceeded maximum template depth (${DeepestCall})`)
     const outer = { variables: this.#variables, templateName: this.#templateName }
     this.#depth++
@@ -288,7 +289,7 @@ class Executor {
     access: { dot: Value; args: readonly Operand[]; piped: Piped; nested: boolean; operand: Operand },
   ): Value {
     if (receiver === undefined) {
-      if (this.#execution.missingKeyFails) this.#fail(`nil data; no entry for key ${quote(name)}`)
+      if (this.#execution.missingKeyFails) this.#fail(`nil data; no entry for key ${quotedGo(name)}`)
       return undefined
     }
     if (receiver === null) return this.#fail(`nil pointer evaluating interface {}.${name}`)
@@ -299,7 +300,7 @@ class Executor {
     } else if (isMap(receiver)) {
       if (hasArguments) this.#fail(`${name} is not a method but has arguments`)
       if (has(receiver, name)) return receiver[name]
-      return this.#execution.missingKeyFails ? this.#fail(`map has no entry for key ${quote(name)}`) : undefined
+      return this.#execution.missingKeyFails ? this.#fail(`map has no entry for key ${quotedGo(name)}`) : undefined
     }
     return this.#fail(
       `can't evaluate field ${name} in type ${access.nested || access.operand.type === 'field' ? 'interface {}' : typeName(receiver)}`,
@@ -319,7 +320,7 @@ class Executor {
     const { name } = callee
     if (name === 'and' || name === 'or') return this.#shortCircuit(name, dot, args, piped)
     const templateFunction = this.#execution.functions.get(name)
-    if (!templateFunction) return this.#fail(`${quote(name)} is not a defined function`)
+    if (!templateFunction) return this.#fail(`${quotedGo(name)} is not a defined function`)
     return this.#invoke(name, templateFunction, dot, command, args, piped)
   }
 

@@ -2,7 +2,7 @@
  * Formats template values as Go's `%v`, Sprint and Sprintf do, and checks the size of texts. Upstream: Go's fmt package, restricted to
  * template values.
  */
-import { quotedGoChar } from '@capstan/kube'
+import { quotedGo } from '@capstan/kube'
 import { byteLength, GoStruct, isMap, sortedKeys, typeName } from './value.ts'
 import type { Value } from './value.ts'
 
@@ -56,9 +56,6 @@ function plainText(value: number): string {
   const shift = Number(exponent)
   return shift < 0 ? `${sign}0.${'0'.repeat(-shift - 1)}${whole}${fraction}` : `${sign}${whole}${fraction.padEnd(shift, '0')}`
 }
-
-/** Quotes a string as Go's `%q` does. */
-export const quote = (value: string): string => `"${Array.from(value, quotedGoChar).join('')}"`
 
 interface Directive {
   readonly flags: string
@@ -128,10 +125,10 @@ const formatDefault = (value: Value, directive: Directive): string => {
 
 /** Formats a value as Go source, as `%#v` does. */
 function goSyntax(value: Value): string {
-  if (typeof value === 'string') return quote(value)
+  if (typeof value === 'string') return quotedGo(value)
   if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
   if (value !== undefined && isMap(value)) {
-    const members = sortedKeys(value).map((key) => `${quote(key)}:${goSyntax(value[key])}`)
+    const members = sortedKeys(value).map((key) => `${quotedGo(key)}:${goSyntax(value[key])}`)
     return `map[string]interface {}{${members.join(', ')}}`
   }
   return value == null ? 'interface {}(nil)' : text(value)
@@ -148,7 +145,7 @@ function formatByVerb(value: Value, directive: Directive): string | undefined {
   if (typeof value === 'string') {
     const truncated = precision === undefined ? value : Array.from(value).slice(0, precision).join('')
     if (verb === 's') return truncated
-    if (verb === 'q') return flags.includes('#') && !truncated.includes('`') ? `\`${truncated}\`` : quote(truncated)
+    if (verb === 'q') return flags.includes('#') && !truncated.includes('`') ? `\`${truncated}\`` : quotedGo(truncated)
     if (verb === 'x' || verb === 'X') return withCase(Buffer.from(truncated).toString('hex'), verb)
     return undefined
   }
@@ -160,7 +157,7 @@ function formatByVerb(value: Value, directive: Directive): string | undefined {
       const digits = withCase((value < 0n ? -value : value).toString(base), verb).padStart(precision ?? 0, '0')
       return withSign(`${value < 0n ? '-' : ''}${prefix}${digits}`, directive)
     }
-    if (verb === 'c' || verb === 'q') return verb === 'c' ? rune(value) : `'${quote(rune(value)).slice(1, -1)}'`
+    if (verb === 'c' || verb === 'q') return verb === 'c' ? rune(value) : `'${quotedGo(rune(value)).slice(1, -1)}'`
     if (verb === 'U') return `U+${value.toString(16).toUpperCase().padStart(4, '0')}`
     return undefined
   }

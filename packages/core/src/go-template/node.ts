@@ -1,5 +1,5 @@
 /** The syntax tree of a template, and its formatting for error messages. Upstream: the package text/template/parse of Go. */
-import { quote } from './format.ts'
+import { quotedGo } from '@capstan/kube'
 import type { Value } from './value.ts'
 
 interface Positioned {
@@ -68,7 +68,7 @@ export function nodeText(node: Node): string {
       return declared + node.commands.map(nodeText).join(' | ')
     }
     case 'template':
-      return `{{template ${quote(node.name)}${node.pipe ? ` ${nodeText(node.pipe)}` : ''}}}`
+      return `{{template ${quotedGo(node.name)}${node.pipe ? ` ${nodeText(node.pipe)}` : ''}}}`
     case 'action':
       return `{{${nodeText(node.pipe)}}}`
     case 'text':

@@ -1,6 +1,6 @@
 /** Parses Go's text/template language into a tree. Errors have Go's texts: `template: name:1: unexpected "}" in operand`. */
 import { appendAll } from '@capstan/kube'
-import { quote } from './format.ts'
+import { quotedGo } from '@capstan/kube'
 import type { Token, TokenKind } from './lexer.ts'
 import { tokens } from './lexer.ts'
 import type { Command, Operand, Pipe, Statement } from './node.ts'
@@ -176,7 +176,7 @@ class Parser {
   #add(templateName: string, content: readonly Statement[]): void {
     const earlier = this.#definitions.get(templateName)
     if (earlier && !isBlank(earlier) && !isBlank(content))
-      this.#fail(`template: multiple definition of template ${quote(templateName)}`)
+      this.#fail(`template: multiple definition of template ${quotedGo(templateName)}`)
     if (!earlier || isBlank(earlier)) this.#definitions.set(templateName, content)
   }
 
@@ -300,7 +300,7 @@ class Parser {
       case 'constant':
       case 'dot':
       case 'nil':
-        return this.#fail(`unexpected . after term ${quote(nodeText(term))}`)
+        return this.#fail(`unexpected . after term ${quotedGo(nodeText(term))}`)
       case 'function':
       case 'pipe':
       case 'chain':
@@ -314,7 +314,7 @@ class Parser {
     if (!StartsOperand.has(kind)) return undefined
     this.#index++
     if (kind === 'identifier') {
-      if (!this.#isFunction(text)) this.#fail(`function ${quote(text)} not defined`, pos)
+      if (!this.#isFunction(text)) this.#fail(`function ${quotedGo(text)} not defined`, pos)
       return { type: 'function', pos, name: text }
     }
     if (kind === 'dot' || kind === 'nil') return { type: kind, pos }
@@ -341,7 +341,7 @@ class Parser {
   }
 
   #checkDefined(variable: string, pos: number): void {
-    if (!this.#variables.includes(variable)) this.#fail(`undefined variable ${quote(variable)}`, pos)
+    if (!this.#variables.includes(variable)) this.#fail(`undefined variable ${quotedGo(variable)}`, pos)
   }
 
   #stringValue(token: Token): string {
@@ -373,7 +373,7 @@ const isBlank = (content: readonly Statement[]): boolean =>
 function tokenText({ kind, text }: Token): string {
   if (kind === 'end') return 'EOF'
   if (kind === 'keyword') return `<${text}>`
-  return text.length > 10 ? `${quote(text.slice(0, 10))}...` : quote(text)
+  return text.length > 10 ? `${quotedGo(text.slice(0, 10))}...` : quotedGo(text)
 }
 
 /** Parses an int (bigint) or a float64 (number); returns `undefined` for any other text. */
@@ -389,7 +389,7 @@ const FloatMark = /[.eEpP]/
 /** As in Go, a text that is a float64 apart from `FloatMark` is called an integer overflow, for example 08. */
 function badNumber(source: string): string {
   const isTooLarge = parseInteger(source) !== undefined || (!FloatMark.test(source) && parseFloat64(source) !== undefined)
-  return `${isTooLarge ? 'integer overflow' : 'illegal number syntax'}: ${quote(source)}`
+  return `${isTooLarge ? 'integer overflow' : 'illegal number syntax'}: ${quotedGo(source)}`
 }
 
 function charValue(source: string): Value {

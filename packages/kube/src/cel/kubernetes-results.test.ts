@@ -35,6 +35,11 @@ test.each([
   ['optional.ofNonZeroValue(timestamp(0)).hasValue()', true],
   ["optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue()", false],
   ["optional.ofNonZeroValue(duration('0s')).hasValue()", false],
+  ["isURL('https://example.com#f')", false],
+  ["url('https://example.com/a b?x=1#f').getEscapedPath()", '/a%20b'],
+  ["url('https://example.com/?x=1&x=a+b#f').getQuery() == {'x': ['1', 'a b']}", true],
+  ["url('https://h?a=%zz&b=1;c=2&=3').getQuery() == {'': ['3']}", true],
+  ["url('HTTPS://u:p@[fe80::1%25eth0]:8443').getHostname()", 'fe80::1%eth0'],
   [`${'['.repeat(80)}1${']'.repeat(80)}.flatten(79) == [1]`, true],
 ])('%s is %s', (source, expected) => expect(evaluate(source)).toBe(expected))
 

@@ -1,5 +1,6 @@
 /** String formats that an API server validates; unknown formats are ignored. Upstream: kube-openapi strfmt. */
 import { parseDuration } from '../duration.ts'
+import { requestURIProblem } from '../go-url.ts'
 
 /** Returns the check of a format; `undefined` for an unknown format. */
 export function formatCheck(format: string): ((text: string) => boolean) | undefined {
@@ -66,11 +67,7 @@ const isCIDR = (text: string): boolean => {
 }
 
 /** Reports whether a text is an absolute URI or an absolute path, as in the first line of an HTTP request. */
-const isRequestURI = (text: string): boolean => {
-  // oxlint-disable-next-line no-control-regex
-  if (/[\x00-\x20\x7f]/.test(text) || /%(?![0-9a-fA-F]{2})/.test(text)) return false
-  return text.startsWith('/') || /^[a-zA-Z][a-zA-Z0-9+.-]*:./.test(text)
-}
+const isRequestURI = (text: string): boolean => requestURIProblem(text) === undefined
 
 const isHostname = (text: string): boolean =>
   text.length <= 255 &&

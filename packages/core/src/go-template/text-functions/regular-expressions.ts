@@ -1,6 +1,7 @@
 /** Sprig's functions on regular expressions, with RE2 syntax: no pattern takes exponential time. Upstream: sprig v3, regex.go. */
 import { RE2JS, RE2JSException } from 're2js'
-import { limited, quote } from '../format.ts'
+import { limited } from '../format.ts'
+import { quotedGo } from '@capstan/kube'
 import { stringOf } from './convert.ts'
 import type { TemplateFunction } from '../value.ts'
 import { goFunction } from '../value.ts'
@@ -67,7 +68,8 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
 }
 
 /** Quotes a pattern for an error: with backquotes, unless it has a backquote or a control character other than a tab. */
-const quoted = (pattern: string): string => (/[`\p{Cc}]/u.test(pattern.replaceAll('\t', '')) ? quote(pattern) : `\`${pattern}\``)
+const quoted = (pattern: string): string =>
+  /[`\p{Cc}]/u.test(pattern.replaceAll('\t', '')) ? quotedGo(pattern) : `\`${pattern}\``
 
 interface Match {
   readonly start: number

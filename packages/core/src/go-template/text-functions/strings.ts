@@ -1,5 +1,6 @@
 /** Sprig's functions on strings. Upstream: Masterminds/sprig v3, strings.go. */
-import { checkSize, limited, quote, text } from '../format.ts'
+import { checkSize, limited, text } from '../format.ts'
+import { quotedGo } from '@capstan/kube'
 import type { TemplateFunction, Value } from '../value.ts'
 import { byteLength, byteSlice, goFunction, mapOf, variadic } from '../value.ts'
 import { isNil, stringOf, stringsOf } from './convert.ts'
@@ -58,7 +59,7 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   quote: variadic([], 'any', (...values) =>
     values
       .filter((value) => !isNil(value))
-      .map((value) => quote(stringOf(value)))
+      .map((value) => quotedGo(stringOf(value)))
       .join(' '),
   ),
   squote: variadic([], 'any', (...values) =>

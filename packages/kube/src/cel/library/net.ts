@@ -1,4 +1,5 @@
 /** CEL functions for IP addresses and CIDR blocks. Upstream: apiserver/pkg/cel/library/ip.go and cidr.go. */
+import { readIPv4, readIPv6 } from '../../ip-address.ts'
 import type { Library } from '../signature.ts'
 import { EvaluationError, Opaque } from '../value.ts'
 
@@ -28,29 +29,6 @@ class CIDR extends Opaque {
   equals(other: Opaque): boolean {
     return other instanceof CIDR && other.length === this.length && other.ip.equals(this.ip)
   }
-}
-
-function readIPv4(text: string): bigint | undefined {
-  const parts = text.split('.')
-  if (parts.length !== 4 || !parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)) return undefined
-  return parts.reduce((address, part) => (address << 8n) | BigInt(part), 0n)
-}
-
-function readIPv6(text: string): bigint | undefined {
-  // The last 32 bits may be written as an IPv4 address.
-  const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text)
-  const last = dotted && readIPv4(dotted[2]!)
-  if (dotted && last === undefined) return undefined
-  const plain = dotted ? `${dotted[1]}${(last! >> 16n).toString(16)}:${(last! & 0xffffn).toString(16)}` : text
-  const sides = plain.split('::')
-  if (sides.length > 2) return undefined
-  const groups = sides.map((side) => (side === '' ? [] : side.split(':')))
-  const [head = [], tail] = groups
-  const missing = 8 - head.length - (tail?.length ?? 0)
-  if (tail ? missing < 1 : missing !== 0) return undefined
-  const allGroups = [...head, ...Array.from({ length: missing }, () => '0'), ...(tail ?? [])]
-  if (!allGroups.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined
-  return allGroups.reduce((address, group) => (address << 16n) | BigInt(`0x${group}`), 0n)
 }
 
 function readIP(text: string): IP | undefined {

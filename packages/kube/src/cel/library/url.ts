@@ -1,4 +1,5 @@
-/** URLs. Upstream: apiserver/pkg/cel/library/urls.go, which accepts the texts that Go's `url.ParseRequestURI` accepts. */
+/** URLs. Upstream: apiserver/pkg/cel/library/urls.go, which parses them with `url.ParseRequestURI` and `url.Parse` of Go 1.26. */
+import { escapedPath, type GoURL, hostnameOf, parseURL, requestURIProblem, unescapeURL } from '../../go-url.ts'
 import { addTo } from '../../lists.ts'
 import type { Library } from '../signature.ts'
 import { CelList, EvaluationError, LiteralMap, Opaque } from '../value.ts'
@@ -6,36 +7,25 @@ import { CelList, EvaluationError, LiteralMap, Opaque } from '../value.ts'
 class URLValue extends Opaque {
   readonly type = 'kubernetes.URL'
   readonly text: string
-  readonly scheme: string
-  readonly host: string
-  readonly path: string
-  readonly query: string
+  readonly url: GoURL
 
-  constructor(text: string, { scheme, host, path, query }: Pick<URLValue, 'scheme' | 'host' | 'path' | 'query'>) {
+  constructor(text: string, url: GoURL) {
     super()
     this.text = text
-    this.scheme = scheme
-    this.host = host
-    this.path = path
-    this.query = query
+    this.url = url
   }
   equals(other: Opaque): boolean {
     return other instanceof URLValue && other.text === this.text
   }
 }
 
-const Form = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([^?]*)(?:\?(.*))?$/s
-
 function read(text: string): URLValue | undefined {
-  const parts = Form.exec(text)
-  if (!parts || text === '' || /\p{Cc}/u.test(text)) return undefined
-  const [, scheme, authority, path = '', query = ''] = parts
-  // Without a scheme, the text must start with a slash.
-  if (scheme === undefined && !text.startsWith('/')) return undefined
-  if (/%(?![0-9A-Fa-f]{2})/.test(path)) return undefined
-  const host = (authority ?? '').replace(/^[^@]*@/, '')
-  if (/[ <>"]/.test(host) || !/^(?:\[[0-9A-Fa-f:.%A-Za-z]+\]|[^:[\]]*)(?::\d*)?$/.test(host)) return undefined
-  return new URLValue(text, { scheme: (scheme ?? '').toLowerCase(), host, path, query })
+  if (requestURIProblem(text) !== undefined) return undefined
+  try {
+    return new URLValue(text, parseURL(text))
+  } catch {
+    return undefined
+  }
 }
 
 function parse(text: string): URLValue {
@@ -47,19 +37,24 @@ function parse(text: string): URLValue {
   return value
 }
 
-function queryOf({ query }: URLValue): LiteralMap {
+/** As Go, ignores parts with a semicolon or an invalid escape. */
+function queryOf({ url: { query } }: URLValue): LiteralMap {
   const values = new Map<string, string[]>()
-  for (const [name, value] of new URLSearchParams(query)) addTo(values, name, value)
+  for (const part of query.split('&')) {
+    if (part === '' || part.includes(';') || /%(?![0-9A-Fa-f]{2})/.test(part)) continue
+    const [, name = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(part.replaceAll('+', ' '))!
+    addTo(values, unescapeURL(name), unescapeURL(value))
+  }
   return new LiteralMap([...values].map(([name, list]) => [name, new CelList(list)] as const))
 }
 
 export const url: Library = {
   'url(string): URL': parse,
   'isURL(string): bool': (text: string) => read(text) !== undefined,
-  'URL.getScheme(): string': ({ scheme }: URLValue) => scheme,
-  'URL.getHost(): string': ({ host }: URLValue) => host,
-  'URL.getHostname(): string': ({ host }: URLValue) => host.replace(/:\d*$/, '').replace(/^\[(.*)\]$/, '$1'),
-  'URL.getPort(): string': ({ host }: URLValue) => /:(\d*)$/.exec(host)?.[1] ?? '',
-  'URL.getEscapedPath(): string': ({ path }: URLValue) => path,
+  'URL.getScheme(): string': ({ url: { scheme } }: URLValue) => scheme,
+  'URL.getHost(): string': ({ url: { host } }: URLValue) => host,
+  'URL.getHostname(): string': ({ url: { host } }: URLValue) => hostnameOf(host),
+  'URL.getPort(): string': ({ url: { host } }: URLValue) => /:(\d*)$/.exec(host)?.[1] ?? '',
+  'URL.getEscapedPath(): string': (value: URLValue) => escapedPath(value.url),
   'URL.getQuery(): map<string, list<string>>': queryOf,
 }

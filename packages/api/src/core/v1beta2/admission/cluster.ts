@@ -3,7 +3,7 @@
  * ClusterClass. Upstream: core/webhooks/admission/cluster.go, v1.14.
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
-import { forbidden, invalid, labelValueProblems, messageOf, parseGoInteger } from '@capstan/kube'
+import { forbidden, invalid, labelValueProblems, messageOf, parseGoInteger, readIPv4, readIPv6 } from '@capstan/kube'
 import { withVersionPrefix } from '../../../versions.ts'
 import {
   AutoscalerMaxSizeAnnotation,
@@ -98,12 +98,5 @@ function isCIDR(text: string): boolean {
   const match = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text)
   if (!match) return false
   const [, address, length] = match as unknown as [string, string, string]
-  return isIPv4(address) ? Number(length) <= 32 : isIPv6(address) && Number(length) <= 128
+  return readIPv4(address) === undefined ? readIPv6(address) !== undefined && Number(length) <= 128 : Number(length) <= 32
 }
-
-const isIPv4 = (text: string): boolean => {
-  const bytes = text.split('.')
-  return bytes.length === 4 && bytes.every((byte) => /^(0|[1-9]\d{0,2})$/.test(byte) && Number(byte) <= 255)
-}
-
-const isIPv6 = (text: string): boolean => text.includes(':') && URL.canParse(`http://[${text}]/`)

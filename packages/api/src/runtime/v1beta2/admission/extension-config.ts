@@ -1,10 +1,9 @@
 /** Defaults and validates ExtensionConfigs beyond their schema. Upstream: core/webhooks/admission/extensionconfig.go, v1.14. */
 import type { FieldError, KubeObject } from '@capstan/kube'
-import { dns1035LabelProblems, dnsLabelProblems, forbidden, invalid, required } from '@capstan/kube'
+import { dns1035LabelProblems, dnsLabelProblems, forbidden, invalid, requestURIProblem, required } from '@capstan/kube'
 import { selectorSyntaxErrors } from '../../../core/v1beta2/admission/selector.ts'
 import type { ClientConfig, ExtensionConfigSpec } from '../extension-config.ts'
 import { extensionOptionErrors } from '../extension-options.ts'
-import { requestUriProblem } from './request-uri.ts'
 
 type ExtensionConfigLike = KubeObject & { spec: ExtensionConfigSpec }
 
@@ -42,7 +41,7 @@ function clientConfigErrors(path: string, { url, service }: ClientConfig): Field
 }
 
 function urlErrors(path: string, url: string): FieldError[] {
-  const problem = requestUriProblem(url)
+  const problem = requestURIProblem(url)
   if (problem) return [invalid(path, url, `must be a valid URL, e.g. https://example.com: ${problem}`)]
   return /^https:/i.test(url) ? [] : [invalid(path, url, "'https' is the only allowed URL scheme, e.g. https://example.com")]
 }
@@ -59,7 +58,7 @@ function serviceErrors(fieldPath: string, { name, namespace, path, port }: NonNu
 }
 
 function pathErrors(fieldPath: string, path: string): FieldError[] {
-  const problem = requestUriProblem(path)
+  const problem = requestURIProblem(path)
   return [
     ...(problem ? [invalid(fieldPath, path, `must be a valid URL path e.g. /path/to/hook: ${problem}`)] : []),
     ...(path.startsWith('/') ? [] : [invalid(fieldPath, path, 'must start with "/" to be a valid URL path')]),
