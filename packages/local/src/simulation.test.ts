@@ -28,7 +28,7 @@ test.each([
   ['runs for the same delay in the retry', 7000, { delay: '2s', failure: once }, { state: 'running', until: 9000 }],
   ['is done after the delay of the retry', 9000, { delay: '2s', failure: once }, { state: 'done', at: 9000 }],
   [
-    'runs until its recorded end when the clock was set back by a second',
+    'still ends 2 s after its start when the clock was set back by a second',
     -1000,
     { delay: '2s' },
     { state: 'running', until: 2000 },

@@ -1,7 +1,7 @@
 /**
- * Plans the next step of a control plane: each step creates, updates or deletes at most one Machine. The step waits for a running
- * in-place update, and for the preconditions in `preflight`, for example that no Machine is being deleted. Pure: no clock and no requests, so
- * that tests can simulate whole rollouts.
+ * Plans the next step of a control plane: each step creates, updates or deletes at most one Machine. Except for `resume`, such a
+ * step waits for running in-place updates, and for the preconditions in `preflight`, for example that no Machine is being deleted. Pure: no
+ * clock and no requests, so that tests can simulate whole rollouts.
  * Upstream: controlplane/kubeadm/reconcilers, v1.14.
  */
 import { compareText } from '@capstan/kube'
@@ -41,7 +41,7 @@ export interface ControlPlane {
   readonly certificatesAvailable: boolean
   /** Whether an unhealthy Machine was deleted and its replacement is not created yet. */
   readonly isRemediating?: boolean
-  /** Version to which the topology of the Cluster upgrades the control plane next; `undefined` when the control plane has this version. */
+  /** Version to which the topology of the Cluster upgrades the control plane next; `undefined` if no such upgrade is pending. */
   readonly pendingVersion?: string | undefined
 }
 
@@ -54,7 +54,7 @@ export type Step =
   | { readonly kind: 'resume'; readonly machine: string }
   /** The next step must wait, for the reasons in `messages`. */
   | { readonly kind: 'wait'; readonly messages: readonly string[] }
-  /** No step is necessary: the Machines are as desired. */
+  /** No step is necessary: the number of Machines is as desired, and none needs a rollout. */
   | { readonly kind: 'none' }
 
 /** Returns the next step of a control plane that is not being deleted. */
@@ -109,7 +109,7 @@ function scaleDown(controlPlane: ControlPlane, reason: string): Step {
 
 /**
  * Returns upstream's messages for the unmet preconditions of a change: a Machine joins, leaves, or is updated in place
- * (`leaving: undefined`).
+ * (`leaving: undefined`). While a version upgrade is pending or a Machine is being deleted, does not check whether Machines are healthy.
  */
 function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly leaving: PlannedMachine | undefined }): string[] {
   const { machines, pendingVersion, certificatesAvailable } = controlPlane

@@ -51,8 +51,8 @@ export async function remediate(
 }
 
 /**
- * Removes the annotation of a remediation in progress when the replacement exists already: a previous process ended after it had
- * created the replacement, and before it removed the annotation.
+ * Removes the annotation of a remediation in progress when the replacement exists already: an earlier reconcile created the
+ * replacement, but ended before the removal of the annotation was written.
  */
 function removeCompletedRecord({ controlPlane, machines }: ControlPlaneScope): void {
   const { annotations } = controlPlane.metadata

@@ -17,7 +17,7 @@ export interface ControlPlaneScope {
    * them).
    */
   machines: readonly { readonly machine: Machine; readonly outdated: readonly string[] }[]
-  /** Names of worker Machines, which must be deleted before the control plane. */
+  /** Names of the worker Machines. Control plane Machines and hosted API servers are removed only after these. */
   workers: readonly string[]
   certificates: Certificates
   template:
@@ -28,7 +28,7 @@ export interface ControlPlaneScope {
   initializationIssue: string | undefined
   /** The planned step; `undefined` until the reconcile has planned. */
   step: Step | undefined
-  /** Whether a phase of the reconcile failed. In this case, the condition of `unread` certificates is Unknown. */
+  /** Whether a phase of the reconcile failed. The condition CertificatesAvailable is then Unknown if the certificates are `unread`. */
   failed: boolean
   deletion: 'none' | 'waiting for workers' | 'waiting for machines' | 'completed' | 'failed'
 }

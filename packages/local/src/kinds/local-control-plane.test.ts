@@ -87,10 +87,10 @@ test('a template spec is immutable, except in a dry run of the topology controll
       metadata: { ...aControlPlane().metadata, annotations },
       spec: { template: { spec: { simulated: { provisioningDelay: delay } } } },
     }) as never
-  const old = { operation: 'UPDATE' as const, oldObject: templateWithDelay('1s') }
-  expect(template.validate!(templateWithDelay('2s'), { ...old, dryRun: false }).map((error) => error.text)).toEqual([
+  const update = { operation: 'UPDATE' as const, oldObject: templateWithDelay('1s') }
+  expect(template.validate!(templateWithDelay('2s'), { ...update, dryRun: false }).map((error) => error.text)).toEqual([
     'Invalid value: {"simulated":{"provisioningDelay":"2s"}}: LocalMachineTemplate spec.template.spec field is immutable. Please create new resource instead.',
   ])
   const dryRun = templateWithDelay('2s', { 'topology.cluster.x-k8s.io/dry-run': '' })
-  expect(template.validate!(dryRun, { ...old, dryRun: true })).toEqual([])
+  expect(template.validate!(dryRun, { ...update, dryRun: true })).toEqual([])
 })

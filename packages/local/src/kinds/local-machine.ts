@@ -9,7 +9,9 @@ export const simulatedMachine = () =>
     .object({
       provisioningDelay: duration()
         .optional()
-        .doc('Duration of provisioning, which begins when the bootstrap data exist. Default 0s.'),
+        .doc(
+          'Duration of provisioning, which begins when the infrastructure of the Cluster is provisioned and the bootstrap data exist. Default 0s.',
+        ),
       nodeDelay: duration()
         .optional()
         .doc(
@@ -68,7 +70,7 @@ export const LocalMachine = defineKind({
       .doc('Addresses of the machine.'),
     timeline: s
       .object({
-        provisioningStarted: s.timestamp().optional().doc('When the bootstrap data existed and provisioning began.'),
+        provisioningStarted: s.timestamp().optional().doc('When provisioning began.'),
         provisioned: s.timestamp().optional().doc('When the machine started to run.'),
       })
       .optional()

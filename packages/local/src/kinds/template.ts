@@ -7,8 +7,8 @@ interface TemplateObject extends KubeObject {
 }
 
 /**
- * Returns a `validate` function that rejects changes of `spec.template.spec`, except in dry runs of the topology controller. Controllers
- * compare templates by reference, not by content, so a change requires a template with another name.
+ * Returns a `validate` function that rejects changes of `spec.template.spec`, except in dry runs of the topology controller. A
+ * rollout starts when an object refers to another template, not when the content of a template changes: a change requires a new template.
  */
 export const immutableTemplate =
   (kind: string) =>

@@ -1,4 +1,4 @@
-/** Creates the objects that kubeadm creates in the API server of a new control plane, as far as clients read them. */
+/** Creates some of the objects that kubeadm creates in the API server of a new control plane, and updates the version in one of them. */
 import type { Client, Input } from '@capstan/kube'
 import { ConfigMap, isReason, orAbsent } from '@capstan/kube'
 
@@ -32,7 +32,7 @@ export async function recordVersion(client: Client, kubernetesVersion: string): 
   await client.patch(ConfigMap, KubeadmConfigKey, { type: 'merge', body: { data: { ClusterConfiguration: newConfiguration } } })
 }
 
-// kubeadm-config is created last: when it exists, all other objects exist.
+// kubeadm-config is created last: when it exists, the other objects have been created.
 const kubeadmObjects = (clusterName: string, kubernetesVersion = ''): readonly Input<ConfigMap>[] => [
   { metadata: { namespace: 'kube-system', name: 'coredns' }, data: { Corefile: '.:53 {\n    errors\n    ready\n}\n' } },
   {

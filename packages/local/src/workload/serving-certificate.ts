@@ -4,7 +4,10 @@ import { type CertifiedKey, issueCertificate } from '@capstan/kube/node'
 import { serverNameOf } from './server-name.ts'
 import type { Boot } from './workloads.ts'
 
-/** Issues the serving certificate of a workload cluster's API server for all of its names and addresses. Upstream: kubeadm's apiserver certificate. */
+/**
+ * Issues the serving certificate of a workload cluster's API server for its TLS server name, the names of the Service `kubernetes`, loopback,
+ * and the host of the control plane endpoint. Upstream: kubeadm's apiserver certificate.
+ */
 export function servingCertificate(cluster: ObjectKey, { authority, endpointHost }: Boot, clock: Clock): Promise<CertifiedKey> {
   const addresses = new Set(['127.0.0.1', '::1'])
   const names = new Set([

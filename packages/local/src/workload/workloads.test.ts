@@ -127,7 +127,7 @@ test('a join fails when the store cannot be opened, and the next attempt succeed
   await workloads.close()
 })
 
-test('the cluster authority signs the serving certificate for every name of the server', async () => {
+test('the cluster authority signs the serving certificate, which names the server, its Service, loopback and the endpoint', async () => {
   const { workloads } = memoryWorkloads()
   await workloads.join(demo, 'm1', boot())
   const { serving, clientCA } = workloads.endpointFor(serverName)!

@@ -18,15 +18,20 @@ const now = Date.UTC(2026, 0, 1)
 
 test.each([
   ['address of the listener by default', aLocalCluster(), aCluster(), listener],
-  ['endpoint of the Cluster if it has one', aLocalCluster(), aCluster({ host: 'lb', port: 1 }), { host: 'lb', port: 1 }],
   [
-    'endpoint of its own spec if it has one',
+    'endpoint of the Cluster if only the Cluster has one',
+    aLocalCluster(),
+    aCluster({ host: 'lb', port: 1 }),
+    { host: 'lb', port: 1 },
+  ],
+  [
+    'endpoint of its own spec, also if the Cluster has one',
     aLocalCluster({ controlPlaneEndpoint: { host: 'mine', port: 2 } }),
     aCluster({ host: 'lb', port: 1 }),
     { host: 'mine', port: 2 },
   ],
   [
-    'address of the listener if the endpoint of its own spec is incomplete',
+    'address of the listener if the endpoint of its own spec is incomplete and the Cluster has none',
     aLocalCluster({ controlPlaneEndpoint: { host: 'mine' } }),
     aCluster(),
     listener,

@@ -6,7 +6,7 @@ import type { LocalMachine } from '../../kinds/local-machine.ts'
  * Secret, version and failure domain come from `spec.pool`.
  */
 export interface BootInputs {
-  /** Name of the Secret with the bootstrap data; `undefined` while it does not exist. */
+  /** Name of the Secret with the bootstrap data; `undefined` until the Machine names it. */
   readonly dataSecretName: string | undefined
   readonly version: string | undefined
   readonly failureDomain: string | undefined
