@@ -1,4 +1,4 @@
-/** Builders of Cluster API objects, Nodes, and objects of providers. Their arguments are fields that replace the defaults. */
+/** Builders of Cluster API objects, Nodes, conditions, and objects of providers. Fields of their arguments replace the defaults. */
 import type { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import { type Condition, type Node, type ObjectMeta, type UnknownObject, unknownKind } from '@capstan/kube'
 
@@ -8,7 +8,7 @@ type Overrides<T extends { spec?: unknown; status?: unknown }> = {
   status?: NonNullable<T['status']>
 }
 
-/** Creation time of all objects, and transition time of all conditions. */
+/** Default creation time of objects, and default transition time of conditions. */
 export const TestTime = '2026-01-01T00:00:00Z'
 
 export const aCluster = ({ metadata, spec, status }: Overrides<Cluster> = {}): Cluster => ({
@@ -132,7 +132,7 @@ export const aCondition = (type: string, status: Condition['status'], overrides:
   ...overrides,
 })
 
-/** Formats a condition without its type as one line: status, reason and message. */
+/** Formats a condition without its type: status, reason and message. */
 export const stateText = ({ status, reason = '', message = '' }: { status: string; reason?: string; message?: string }): string =>
   `${status} ${reason}${message === '' ? '' : `: ${message}`}`
 

@@ -1,4 +1,4 @@
-/** Kinds of a provider without controllers. Tests act as the provider and check the effect of each field on core. */
+/** Kinds of a provider without controllers. Tests act as the provider: they write fields of these objects, and check how core reacts. */
 import { type DeclaredKind, defineKind, s } from '@capstan/kube'
 
 const devKind = (group: string, kind: string, plural: string, contract = 'v1beta2'): DeclaredKind =>
@@ -16,7 +16,7 @@ const devKind = (group: string, kind: string, plural: string, contract = 'v1beta
 export const DevCluster = devKind('infra.example.com', 'DevCluster', 'devclusters')
 export const DevMachine = devKind('infra.example.com', 'DevMachine', 'devmachines')
 export const DevMachinePool = devKind('infra.example.com', 'DevMachinePool', 'devmachinepools')
-/** A DevMachinePool of contract v1beta1. */
+/** Like DevMachinePool, but of contract v1beta1. */
 export const OldMachinePool = devKind('infra.example.com', 'OldMachinePool', 'oldmachinepools', 'v1beta1')
 export const DevControlPlane = devKind('controlplane.example.com', 'DevControlPlane', 'devcontrolplanes')
 export const DevConfig = devKind('bootstrap.example.com', 'DevConfig', 'devconfigs')

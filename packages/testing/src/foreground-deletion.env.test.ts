@@ -1,6 +1,6 @@
 /**
  * Tests that BeforeClusterDelete also protects the objects of a Cluster from deletions that core does not begin: foreground deletion of
- * the Cluster, and deletion of its namespace.
+ * the Cluster, and deletion of its namespace. It does not protect a Machine that a user deletes.
  */
 import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import { type Kind, Namespace, seconds } from '@capstan/kube'

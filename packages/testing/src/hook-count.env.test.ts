@@ -1,4 +1,4 @@
-/** Counts hook calls during the lifecycle of Clusters: each hook must be called once for each event, as `docs/reference/hooks.md` promises. */
+/** Counts hook calls during the lifecycle of Clusters: each lifecycle hook must be called once for each event, as in `docs/reference/hooks.md`. */
 import { Cluster, ClusterClass } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
@@ -60,6 +60,6 @@ test('core calls each of six hooks once for each Cluster that is created, upgrad
   }
   expect((await env.client.list(Cluster)).items).toEqual([])
   await env.close()
-  const each = names.flatMap((name) => sixHooks.map((hook) => `default/${name} ${hook}`))
-  expect(calls.sort()).toEqual(each.sort())
+  const expectedCalls = names.flatMap((name) => sixHooks.map((hook) => `default/${name} ${hook}`))
+  expect(calls.sort()).toEqual(expectedCalls.sort())
 })

@@ -1,4 +1,4 @@
-/** Creates a ClusterClass of the local provider that uses the handlers of an extension for patches, variables and upgrade plans. */
+/** Creates a ClusterClass of the local provider that uses the handlers of an extension for patches, their validation, variables and upgrade plans. */
 import type { ClusterClassPatch, ClusterClassSpec } from '@capstan/api'
 import { ClusterClass } from '@capstan/api'
 import type { Extension } from '@capstan/extension'
@@ -75,14 +75,19 @@ function upgrades(managedClass: ManagedClass): Pick<ClusterClassSpec, 'upgrade' 
     : { upgrade: { external: { generateUpgradePlanExtension: planner } } }
 }
 
-/** Returns the patches of the class. Patch number n names handler number n of GeneratePatches, ValidateTopology and DiscoverVariables. */
+/**
+ * Returns the patches of the class. Patch number n names handler number n of GeneratePatches, ValidateTopology and DiscoverVariables, where it
+ * exists.
+ */
 function patches(managedClass: ManagedClass): Pick<ClusterClassSpec, 'patches'> {
   const generate = handlersOf(managedClass, 'GeneratePatches')
   const validate = handlersOf(managedClass, 'ValidateTopology')
   const discover = handlersOf(managedClass, 'DiscoverVariables')
   if (validate.length > generate.length) {
     const names = validate.slice(generate.length).join(', ')
-    throw new Error(`core calls ${names} only for a patch that also names a handler of GeneratePatches: add one to the extension`)
+    throw new Error(
+      `core calls ${names} only for a patch that also names a handler of GeneratePatches: add such handlers to the extension`,
+    )
   }
   const count = Math.max(generate.length, discover.length)
   const classPatches = Array.from({ length: count }, (_, index): ClusterClassPatch => {

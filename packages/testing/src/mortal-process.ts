@@ -15,8 +15,8 @@ export interface ProcessConnections {
 export interface MortalConnections extends ProcessConnections {
   readonly isDead: boolean
   /**
-   * Kills the process now or, with `writes`, after that number of additional writes to the API server: the response to the last write never
-   * arrives.
+   * Kills the process now or, with `writes`, after that number of additional successful writes to the API server: the response to the last
+   * write never arrives.
    */
   kill(writes?: number): void
   /** Rejects pending requests of the dead process, so that it can be closed. */

@@ -1,4 +1,4 @@
-/** Counts the requests for a Cluster on an API server as slow as a real API server: two requests at once, 10 ms each. */
+/** Counts the requests for a Cluster on an API server that is slowed down: it processes two requests at once, each in 10 ms. */
 import { Cluster } from '@capstan/api'
 import { isTrue, seededRandom, silent, type Transport, VirtualClock } from '@capstan/kube'
 import { createManagementCluster, memoryStores } from '@capstan/lab'
@@ -53,7 +53,7 @@ test('the controllers send fewer than 110 requests, fewer than 5 of them gets, u
     endpoint: { host: '127.0.0.1', port: 6443 },
     reach: (_, inProcess) => slow(traffic.count(inProcess), clock, requests, () => isSlow),
   })
-  // Informers are late and reconciles wait for virtual time, so the time advances after a few turns without progress.
+  // Requests and watch events wait for virtual time, so `settle` returns after a few turns without progress, and the test advances the time.
   const pendingWork = { managers: () => [management.manager], stores: () => stores.all(), traffic, patience: 5 }
   await createFrom(management.client, new URL('../../../bench/clusterclass.yaml', import.meta.url))
   await settle(pendingWork)

@@ -33,8 +33,8 @@ test.each<[string, (input: number[]) => unknown]>([
         return first
       }),
   ],
-  ['a set', (input) => input.filter((one) => new Set([1]).has(one))],
-])('the steps of %s at most double when its input doubles', async (_name, work) => {
+  ['a set in a loop', (input) => input.filter((one) => new Set([1]).has(one))],
+])('the steps of %s grow at most linearly with its input', async (_name, work) => {
   for (const ratio of await ratios(work)) expect(ratio).toBeLessThan(2.1)
 })
 
@@ -50,6 +50,6 @@ test.each<[string, (input: number[]) => unknown]>([
   ['spread in a loop', (input) => input.map(() => [...input])],
   ['keys in a loop', (input) => input.map(() => Object.keys(input))],
   ['text in lower case in a loop', (input) => input.map(() => textOf(input.length).toLowerCase())],
-])('the steps of %s grow fourfold when its input doubles', async (_name, work) => {
+])('the steps of %s grow at least quadratically with its input', async (_name, work) => {
   for (const ratio of await ratios(work)) expect(ratio).toBeGreaterThan(3.5)
 })

@@ -7,7 +7,7 @@ import { type GrowthMeasurement, measureGrowth } from './growth.ts'
 
 const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 
-/** Number of measured cases. Names of objects contain it, because objects of earlier cases of a kind may still exist. */
+/** Number of measured cases. Names of stored objects contain it, because objects of earlier cases of a kind may still exist. */
 let measuredCases = 0
 
 /**
