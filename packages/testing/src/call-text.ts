@@ -1,4 +1,4 @@
-/** Formats one call of an extension as a readable line. Without side effects. */
+/** Formats one call of an extension as a readable line. Pure. */
 import type { ObservedCall } from '@capstan/extension'
 import { isRecord } from '@capstan/kube'
 
@@ -14,7 +14,7 @@ export function callText(call: ObservedCall): string {
 
 type Fields = { readonly [field: string]: unknown }
 
-/** Formats the part of a request that distinguishes calls of a hook: the versions, or a Machine or MachineSet. */
+/** Formats the part of a request that distinguishes calls of a hook: the versions, or a Machine or MachineSet. Empty for other requests. */
 function aboutText(request: Fields): string {
   const { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion, fromControlPlaneKubernetesVersion } = request
   const from = (fromKubernetesVersion ?? fromControlPlaneKubernetesVersion) as string | undefined

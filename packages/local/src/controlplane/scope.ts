@@ -17,7 +17,7 @@ export interface ControlPlaneScope {
    * them).
    */
   machines: readonly { readonly machine: Machine; readonly outdated: readonly string[] }[]
-  /** Names of the worker Machines. Control plane Machines and hosted API servers are removed only after these. */
+  /** Names of the worker Machines. The control plane Machines, or the hosted API server, are removed after them. */
   workers: readonly string[]
   certificates: Certificates
   template:

@@ -1,4 +1,4 @@
-/** Reads the current state of the only Cluster from the API server's store. */
+/** Reads the current state of the only Cluster from the API server's store, and formats it. */
 import {
   Cluster,
   ClusterTopologyMachineDeploymentNameLabel,
@@ -42,7 +42,7 @@ export function clusterStateIn(store: Store): ClusterState {
 /** Whether the object was created from the class of a Cluster. */
 export const isOfTopology = ({ metadata }: KubeObject): boolean => metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined
 
-/** Returns the topology name of a Machine's MachineDeployment; `undefined` for a control plane Machine. */
+/** Returns the topology name of a MachineDeployment, or of a Machine's MachineDeployment; `undefined` for a control plane Machine. */
 export const deploymentOf = ({ metadata }: KubeObject): string | undefined =>
   metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel]
 
