@@ -1,7 +1,7 @@
 /**
  * Tests the number of steps to process responses of webhooks and hooks, CEL rules, table columns, and the OpenAPI document: O(n log n) for an
- * input of size n. YAML, such as kubeconfigs, is not measured: its parser finds the end of
- * each line with `indexOf`, and `countSteps` counts each of these calls as a scan from the beginning of the text.
+ * input of size n. YAML, such as kubeconfigs, is not measured: its parser finds the end of each line with `indexOf`, and `countSteps` counts
+ * each of these calls as a scan from the beginning of the text.
  */
 import { GeneratePatches } from '@capstan/api'
 import { atOnce, customResourceDefinition } from '@capstan/kube'
