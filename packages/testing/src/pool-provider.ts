@@ -63,10 +63,29 @@ const byCluster: Index<IPAddressClaim> = {
 const claimsOf = ({ metadata }: Cluster, cache: Cache): ObjectKey[] =>
   cache.byIndex(byCluster, `${metadata.namespace}/${metadata.name}`).map(keyOf)
 
+const byPool: Index<IPAddressClaim> = {
+  name: 'claims by pool',
+  kind: IPAddressClaim,
+  values: ({ metadata, spec }) => (isOfDevPool(spec) ? [`${metadata.namespace}/${spec.poolRef.name}`] : []),
+}
+
+const claimsOfPool = (namespace: string | undefined, name: string, cache: Cache): ObjectKey[] =>
+  cache.byIndex(byPool, `${namespace}/${name}`).map(keyOf)
+
+const isOfDevPool = ({ poolRef }: Pick<IPAddressClaim['spec'], 'poolRef'>): boolean =>
+  poolRef.apiGroup === DevPool.group && poolRef.kind === DevPool.kind
+
 const claimController = controller({
   name: 'devpool-claims',
   for: IPAddressClaim,
-  watches: [watches(Cluster, claimsOf), watches(IPAddress, (address) => [keyOf(address)])],
+  watches: [
+    watches(Cluster, claimsOf),
+    watches(DevPool, ({ metadata }, cache) => claimsOfPool(metadata.namespace, metadata.name, cache)),
+    // A released address may be the one for which another claim of the pool waits.
+    watches(IPAddress, ({ metadata, spec }, cache) =>
+      isOfDevPool(spec) ? claimsOfPool(metadata.namespace, spec.poolRef.name, cache) : [],
+    ),
+  ],
   // Two concurrent reconciles could allocate the same address.
   concurrency: 1,
   reconcile,
@@ -75,7 +94,7 @@ const claimController = controller({
 async function reconcile(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const { cache, client, signal } = io
   const claim = cache.peek(IPAddressClaim, key)
-  if (!claim || claim.spec.poolRef.apiGroup !== DevPool.group || claim.spec.poolRef.kind !== DevPool.kind) return proceed()
+  if (!claim || !isOfDevPool(claim.spec)) return proceed()
   const clusterName = clusterNameOf(claim)
   const cluster = clusterName === undefined ? undefined : cache.peek(Cluster, { ...key, name: clusterName })
   if (clusterName !== undefined && !cluster) return wait(`Cluster ${clusterName}`)
