@@ -14,7 +14,7 @@ export const CanUpdateMachineSet = defineHook({
   name: 'CanUpdateMachineSet',
   tag: 'In-Place Update Hooks',
   blocking: false,
-  doc: 'Called for a MachineDeployment that rolls out, for each pair of an old MachineSet and the new MachineSet. The patches contain the fields that the handler can update; if they cover all differences, the Machines move to the new MachineSet and are updated in place, otherwise they are replaced.',
+  doc: 'Called during the rolling update of a MachineDeployment, for the new MachineSet and each old MachineSet whose Machines could move to it; core caches the response for up to 24 hours. The patches contain the fields that the handler can update; if they cover all differences, the Machines move to the new MachineSet and are updated in place, otherwise they are replaced. At most one handler may select the MachineSet.',
   request: { current: machineSetObjects, desired: machineSetObjects },
   response: {
     ...commonResponse,

@@ -15,7 +15,7 @@ export const CanUpdateMachine = defineHook({
   name: 'CanUpdateMachine',
   tag: 'In-Place Update Hooks',
   blocking: false,
-  doc: 'Called by control plane providers for a Machine that differs from the desired state, immediately before it would be replaced. The patches contain the fields of spec that the handler can update; if they cover all differences, the Machine is updated in place, otherwise it is replaced. At most one handler may be registered.',
+  doc: 'Called by control plane providers for a Machine that differs from the desired state, immediately before it would be replaced. The patches contain the fields of spec that the handler can update; if they cover all differences, the Machine is updated in place, otherwise it is replaced. At most one handler may select the Machine.',
   request: { current: machineObjects, desired: machineObjects },
   response: {
     ...commonResponse,

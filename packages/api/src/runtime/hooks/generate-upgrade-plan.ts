@@ -8,7 +8,7 @@ export const GenerateUpgradePlan = defineHook({
   name: 'GenerateUpgradePlan',
   tag: 'Chained Upgrade Hook',
   blocking: false,
-  doc: 'Called when a Cluster is to be upgraded and its class names the handler. The response lists the versions of each upgrade step of the control plane and of the workers, in order. Each step of the control plane is at most one minor version, each of the workers at most three; both end with the requested version. If the response lists no versions for the workers, they take the fewest possible steps.',
+  doc: 'Called when a Cluster is to be upgraded and its class names the handler. The response lists the versions of each upgrade step of the control plane and of the workers, in order. Each step of the control plane is at most one minor version, each of the workers at most three. Each list ends with the requested version, unless it is empty because the control plane or the workers need no upgrade. If the response lists no versions for workers that need an upgrade, they take the fewest possible steps.',
   request: {
     cluster: wireCluster,
     fromControlPlaneKubernetesVersion: s.string().doc('Current version of the control plane.'),

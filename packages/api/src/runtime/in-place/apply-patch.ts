@@ -16,7 +16,7 @@ export const inPlacePatchPaths = {
  * Returns the object with the patch's changes of the value at `path`; other changes are ignored. If the patch removes this value, the
  * object is unchanged. Pure. Upstream: internal/util/patch, ApplyPatchToObject, v1.14.
  *
- * @throws Error when the patch is invalid or does not apply: with upstream's text, except for invalid base64
+ * @throws Error when the patch is invalid or does not apply; usually with upstream's text
  */
 export function applyResponsePatch<T extends object>(object: T, patch: WirePatch | undefined, path: readonly string[]): T {
   const { patchType = '', patch: encoded = '' } = patch ?? {}

@@ -41,7 +41,7 @@ const specFields: Readonly<Record<keyof Required<MachineSpec>, 'compared' | 'ign
   taints: 'ignored',
 }
 
-/** Returns the paths at which two Machine specs differ. An empty string equals an absent string, as in Go. */
+/** Returns the paths at which compared fields of two Machine specs differ. In them, an empty string equals an absent string, as in Go. */
 export function machineSpecDifferences(from: MachineSpec, to: MachineSpec, path: string): string[] {
   const compared = (spec: MachineSpec) =>
     Object.fromEntries(Object.entries(spec).filter(([name, value]) => isCompared(name) && value !== ''))

@@ -26,9 +26,10 @@ export function withoutState<T extends KubeObject>(object: T): T {
 }
 
 /**
- * Returns the single handler of an in-place update hook; `undefined` when no handler is registered.
+ * Returns the single one of `handlers`, which are the handlers of an in-place update hook that select an object; `undefined` when there is
+ * none.
  *
- * @throws Error when several handlers are registered, because only one can be responsible
+ * @throws Error when there are several handlers, because only one can be responsible
  */
 export function onlyHandler({ name }: Pick<Hook, 'name'>, handlers: readonly string[]): string | undefined {
   if (handlers.length > 1) {

@@ -74,7 +74,7 @@ test('withoutState returns apiVersion, kind, name, namespace, labels and spec, a
   })
 })
 
-test('onlyHandler returns a single handler, or undefined without handlers, and throws an error that names several handlers', () => {
+test('onlyHandler returns undefined without handlers, returns a single handler, and for several throws an error with their names', () => {
   expect(onlyHandler(UpdateMachine, [])).toBeUndefined()
   expect(onlyHandler(UpdateMachine, ['a.x'])).toBe('a.x')
   expect(() => onlyHandler(UpdateMachine, ['a.x', 'b.y'])).toThrow(

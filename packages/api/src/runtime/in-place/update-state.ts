@@ -8,13 +8,14 @@ type WithMetadata = Pick<KubeObject, 'metadata'>
 
 /**
  * Whether the object has the annotation of an in-place update. While a Machine has it and UpdateMachine is not pending, the Machine's owner
- * has not yet written the desired spec to all objects.
+ * may still have to write the desired spec to some of the objects.
  */
 export const isMarkedForUpdate = ({ metadata }: WithMetadata): boolean =>
   metadata.annotations?.[UpdateInProgressAnnotation] !== undefined
 
 /**
- * Whether the hook UpdateMachine is pending. All objects then have the desired spec, and the hook is called until the update is complete.
+ * Whether the hook UpdateMachine is pending. All objects then have the desired spec. The hook is called until the update is complete, or a
+ * user removes the annotation of the update from the Machine.
  */
 export const isUpdatePending = (machine: WithMetadata): boolean => isHookPending(UpdateMachine, machine)
 
