@@ -83,7 +83,7 @@ test.each<[string, string, unknown, RegExp]>([
     /^422 .*operator: Invalid value: "": not a valid selector operator/,
   ],
   [
-    'a selector operator named like a member that every JavaScript object inherits',
+    'a selector operator named like a member that JavaScript objects inherit',
     roles,
     roleWithSelector({ matchExpressions: [{ key: 'a', operator: 'constructor' }] }),
     /^422 .*not a valid selector operator/,

@@ -8,8 +8,8 @@ import type { HealthPath } from './route.ts'
 
 export class RequestCounts {
   /**
-   * Number of requests for each combination of label values; the key is a JSON array of the values. All values are names that the server
-   * knows, so that clients cannot add series without bound.
+   * Number of requests for each combination of label values; the key is a JSON array of the values. All values are names and codes that the
+   * server knows, so that clients cannot add series without bound.
    */
   readonly #counts = new Map<string, number>()
 

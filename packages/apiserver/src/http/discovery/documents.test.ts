@@ -24,7 +24,7 @@ function yieldingClock(): Clock & { readonly pauses: number } {
   }
 }
 
-/** Returns the documents of one resource that is served in `versions` versions, with their clock and the list of served resources. */
+/** Returns the documents of one resource that is served in `versions` versions, with their clock and the served resources. */
 async function documentsOf(versions: number) {
   const { server } = await testServer()
   const { resources } = server.engine
@@ -36,7 +36,7 @@ async function documentsOf(versions: number) {
 }
 
 test.each(['json', 'protobuf'] as const)(
-  'OpenAPI v2 as %s is created in pieces, with a pause for each path and schema',
+  'OpenAPI v2 as %s is created in pieces, with more than seven pauses for each version of a resource',
   async (encoding) => {
     const { clock, documents } = await documentsOf(100)
     await documents.swagger(encoding, '1.36')

@@ -10,7 +10,7 @@ export interface Heap {
   readonly heap_size_limit: number
 }
 
-/** Share of the heap limit above which the heap counts as full. V8 collects garbage long before the heap reaches this share. */
+/** Share of the heap limit above which the heap counts as full. V8 usually collects garbage before the heap reaches this share. */
 export const MaxHeapShare = 0.9
 
 /** Milliseconds for which a measurement is cached. */

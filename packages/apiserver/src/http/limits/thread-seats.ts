@@ -1,6 +1,7 @@
 /**
- * Shares the threads that parse YAML. One thread is for superusers. One is for Leases, nodes, kube-controller-manager, kube-scheduler and the
- * service accounts of `kube-system`. Two are for all other requests. One user has at most one thread at a time.
+ * Shares the threads that parse YAML. One thread is for superusers. One is for creates, updates and patches of Leases, for nodes,
+ * kube-controller-manager, kube-scheduler and the service accounts of `kube-system`. Two are for all other requests, and one user has at most
+ * one of these two at a time.
  */
 import { type Clock, seconds } from '@capstan/kube'
 import type { Requester } from '../exchange.ts'
