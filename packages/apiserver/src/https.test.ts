@@ -58,7 +58,7 @@ async function start() {
 
 const key = { namespace: 'default', name: 'a' }
 
-test('the client receives objects and errors unchanged', async () => {
+test('the client creates, patches, applies, lists and deletes an object, and receives errors as StatusErrors', async () => {
   const { connect } = await start()
   const client = connect()
   const created = await client.create(ConfigMap, { metadata: key, data: { a: '1' } })
@@ -114,7 +114,7 @@ test('a watcher resumes after a disconnect without listing again', async () => {
   await expectEvent('applied a 1')
   await listener.close(0)
   await open(listener.port)
-  // Reads are retried on a closed connection; writes are not, because they may have been executed.
+  // This read opens a new connection. Only reads are sent again when the connection is closed: a write may have been executed.
   await client.get(ConfigMap, key)
   await client.patch(ConfigMap, key, { type: 'merge', body: { data: { a: '2' } } })
   await client.delete(ConfigMap, key)

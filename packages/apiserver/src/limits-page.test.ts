@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 const folder = new URL('.', import.meta.url)
 const page = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8')
 
-/** Rows of the page's tables: the limit, its value, and the file and name of its constant. */
+/** Rows of the page's tables: the limit, its value, and the file and name of its constant or default. */
 const rows = [...page.matchAll(/^\| (.+?) \| ([\d.,]+) \| .*\| `([\w/.-]+\.ts)` `(\w+)` \|$/gm)].map(
   ([, limit = '', value = '', file = '', name = '']) => ({ limit, value, file, name }),
 )
@@ -41,7 +41,7 @@ function valueIn(file: string, name: string): number {
     : text.split(' * ').reduce((product, factor) => product * Number(factor), 1)
 }
 
-test.each(rows)('the limit "$limit" has the value of its source', ({ value, file, name }) => {
+test.each(rows)('the limit "$limit" has the value of the constant or default in its source file', ({ value, file, name }) => {
   expect(value).toBe(valueIn(file, name).toLocaleString('en'))
 })
 

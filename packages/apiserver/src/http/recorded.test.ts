@@ -1,7 +1,7 @@
 /**
- * Sends recorded requests, and compares the responses with the recorded ones of a real kube-apiserver v1.36.2: the status code, the reason
- * and the causes of an error, or the message of an error without causes, and the warnings if they were recorded. The order of the causes is
- * not compared. Each file of `testdata/recorded` covers one subject and is replayed on a fresh server.
+ * Sends recorded requests, and compares the responses with the recorded ones of a real kube-apiserver v1.36.2. Compared are the status code,
+ * and the warnings if they were recorded. Of an error, also the reason is compared, and the causes in any order; without causes, the message.
+ * The requests of each file of `testdata/recorded` are sent to a fresh server.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'

@@ -3,7 +3,7 @@ import type { ResourcePath } from '@capstan/kube'
 import { parseResourcePath } from '@capstan/kube'
 
 export type Route =
-  /** `/readyz`, or a single check, such as `/readyz/etcd`. */
+  /** `/healthz`, `/livez` or `/readyz`, or checks under these paths, such as `/readyz/etcd`. */
   | { readonly kind: 'health'; readonly path: HealthPath; readonly only: string }
   /** `/metrics` and `/metrics/slis` */
   | { readonly kind: 'metrics'; readonly of: 'requests' | 'health' }

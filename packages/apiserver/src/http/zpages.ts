@@ -1,4 +1,4 @@
-/** Diagnostic pages for people. Upstream: k8s.io/component-base/zpages, v0.36. */
+/** Diagnostic pages for people. Upstream: pkg/server/statusz and pkg/server/flagz of k8s.io/apiserver, v0.36. */
 import type { HttpResponse } from './exchange.ts'
 import { plainText } from './health.ts'
 

@@ -1,7 +1,7 @@
 /** Reads members of objects by path, for example for field selectors and printer columns. */
 import { isNumeric, isRecord } from '@capstan/kube'
 
-/** Returns the member at a path; `undefined` if it or one of its parents is absent. */
+/** Returns the member at a path; `undefined` if it is absent, or a parent is not an object. */
 export const memberAt = (object: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((value, member) => (isRecord(value) ? value[member] : undefined), object)
 

@@ -3,7 +3,7 @@ import { appendAll, type FieldError, forbidden, invalid, type JSONSchema, ruleEr
 
 /** State of the CustomResourceDefinition that affects the validation of one of its schemas. */
 export interface SchemaContext {
-  /** Whether the stored CRD has the same schema. */
+  /** Whether the version of the same name in the stored CRD has an equal schema. */
   readonly isUnchanged: boolean
   /** Whether the status subresource is enabled. Upstream then restricts the keywords at the root of the schema. */
   readonly hasStatus: boolean

@@ -1,4 +1,4 @@
-/** In-memory store of one API server, which is lost when the process ends. */
+/** In-memory store of one API server. Its content is lost when the process ends. */
 import { CoreStore, type StoreOptions } from './core.ts'
 import type { Store } from './store.ts'
 

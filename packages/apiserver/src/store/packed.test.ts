@@ -62,7 +62,7 @@ describe('a packed object', () => {
   })
 })
 
-test('an object with more members than any kind has is not packed', () => {
+test('an object with more top-level members than the maximum is not packed', () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`member-${index}`, index]))
   const stored = packedObjects()(object('many', many))
   expect(isPacked(stored)).toBe(false)

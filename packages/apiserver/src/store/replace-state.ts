@@ -23,7 +23,10 @@ export async function replaceState(files: Files, folder: string, writeState: (fo
   await finishReplacement(files, folder)
 }
 
-/** Completes a replacement that was interrupted after the old state was moved away. Undoes one that was interrupted earlier. */
+/**
+ * Completes an interrupted replacement if the new state was complete, and the old state was moved away or did not exist. Otherwise undoes the
+ * replacement.
+ */
 export async function finishReplacement(files: Files, folder: string): Promise<void> {
   const names = new Set(await files.list(folder))
   if (!names.has(StateName) && names.has(RestoredName)) {

@@ -88,7 +88,10 @@ function contextOf(server: ServerContext, request: ApiRequest, caller: Caller, e
   return { info, request, options: request.options ?? {}, caller, warnings, ended }
 }
 
-/** @throws StatusError NotFound for an unknown subresource, MethodNotAllowed when the subresource does not support the verb */
+/**
+ * Checks that the subresource exists, and for a built-in kind also that it supports the verb. @throws StatusError NotFound for an unknown
+ * subresource, MethodNotAllowed for an unsupported verb
+ */
 function checkSubresource({ info, request: { subresource, verb, name } }: RequestContext): void {
   if (subresource === undefined) return
   if (!info.subresources) {

@@ -58,7 +58,7 @@ test('a PUT that creates requires the permission to create', async () => {
   expect(await put(leases, 'one', lease({ name: 'one' }), bob)).toMatch(/User "bob" cannot create resource "leases"/)
 })
 
-test('a PUT of an absent object is NotFound if a PUT cannot create its kind; an error in the body takes precedence', async () => {
+test('a PUT of an absent object is NotFound if its kind does not allow creation by PUT; an error in the body takes precedence', async () => {
   const { put } = await start()
   expect(await put(configMaps, 'one', { metadata: { name: 'one' } })).toBe('configmaps "one" not found')
   expect(await put(configMaps, 'one', { metadata: { name: 'two' } })).toMatch(/does not match the name on the URL/)

@@ -42,7 +42,7 @@ test.each([
   },
 )
 
-test('a create of a built-in kind pauses twice more than that of a custom resource: after the check of types and of nulls', async () => {
+test('a create of a built-in kind pauses twice more than that of a custom resource: after the check of types and after the check of nulls', async () => {
   const clock = new PausingClock()
   const { client } = await testServer({ clock })
   const pausesOf = async (create: () => Promise<unknown>): Promise<number> => {

@@ -60,7 +60,7 @@ test('protobuf equals the output of gnostic for the same document', () => {
       },
     },
   }
-  // Output of gnostic for the same document as JSON.
+  // Output of gnostic after it has read the JSON of this document.
   const recorded =
     'CgMyLjASEgoKS3ViZXJuZXRlcxIEMS4zNkKPAxKMAwoVL2FwaS92MS90aGluZ3Mve25hbWV9EvICErYBCgdjb3JlX3YxKghnZXRUaGluZzIQYX' +
     'BwbGljYXRpb24vanNvbjoDKi8qQiAKHhIcGhoSBXF1ZXJ5IgV3YXRjaDIHYm9vbGVhbqABAUpECikKAzIwMBIiCiAKAk9LEhoKGAoWIy9kZWZp' +

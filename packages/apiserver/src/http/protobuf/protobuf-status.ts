@@ -1,6 +1,6 @@
 /**
- * Encodes a Status in protobuf, for error responses to clients that accept only protobuf. Like upstream, also encodes empty strings.
- * Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
+ * Encodes a Status in protobuf, for error responses to clients that accept only protobuf. Like upstream, also encodes empty strings
+ * and zeros. Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
  */
 import type { Status } from '@capstan/kube'
 

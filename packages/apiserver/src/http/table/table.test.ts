@@ -8,7 +8,7 @@ import { tableOf } from './table.ts'
 const printed = builtins.all.filter(({ printer }) => printer)
 
 test.each(printed.map((info) => [`${info.apiVersion} ${info.plural}`, info] as const))(
-  '%s: the columns other than Name and Age are those of a real kube-apiserver',
+  '%s: the columns other than Name, Age and Created At are those of a real kube-apiserver',
   (_, { printer = [], plural, group, version }) => {
     const columnText = ({ name, priority = 0 }: { name: string; priority?: number }) => `${name} ${priority}`
     const otherColumns = printer.filter(({ name }) => name !== 'Name' && name !== 'Age')

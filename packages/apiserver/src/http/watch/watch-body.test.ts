@@ -18,7 +18,7 @@ describe('watchers share', () => {
   ])('the encoded line of %s, one for each type of event', (_, makeObject) => {
     const lines = new SharedLines()
     const shared = makeObject()
-    // Reads other objects, so that the cache drops the unpacked members of the object.
+    // Packs other objects, so that the cache drops the unpacked members of a packed object.
     for (let n = 0; n < 10; n++) void packed(object(`other-${n}`)).metadata.name
     const line = lines.line(added(shared))
     expect(line.toString()).toBe(text(shared))

@@ -16,14 +16,14 @@ export const MaxStrictErrors = 100
  * as a duplicate as well.
  */
 export function problemsInBodyOrder(unknown: readonly string[], fieldPaths: readonly string[]): readonly string[] {
-  const isUnknown = new Set(unknown)
-  const reported = new Set<string>()
+  const unknownPaths = new Set(unknown)
+  const visited = new Set<string>()
   const texts = new Set<string>()
   for (const path of fieldPaths) {
-    if (isUnknown.has(path)) texts.add(unknownField(path))
-    else if (reported.has(path)) texts.add(duplicateField(path))
+    if (unknownPaths.has(path)) texts.add(unknownField(path))
+    else if (visited.has(path)) texts.add(duplicateField(path))
     if (texts.size === MaxStrictErrors) break
-    reported.add(path)
+    visited.add(path)
   }
   return [...texts]
 }
@@ -31,10 +31,10 @@ export function problemsInBodyOrder(unknown: readonly string[], fieldPaths: read
 /** Sorts paths into the order of the body; returns at most `MaxStrictErrors` of them. */
 export function inBodyOrder(paths: readonly string[], body: unknown): readonly string[] {
   if (paths.length < 2) return paths
-  const remaining = new Set(paths)
+  const pathSet = new Set(paths)
   const ordered: string[] = []
   const visit = (value: unknown, path: string): void => {
-    if (remaining.has(path)) ordered.push(path)
+    if (pathSet.has(path)) ordered.push(path)
     else if (Array.isArray(value)) visitAll(value.keys(), (index) => visit(value[index], `${path}[${index}]`))
     else if (isRecord(value)) visitAll(Object.keys(value), (key) => visit(value[key], path === '' ? key : `${path}.${key}`))
   }

@@ -1,4 +1,4 @@
-/** Size limit of objects. Upstream: etcd's --max-request-bytes, which applies to the stored object. */
+/** Size limit of objects. Upstream: etcd's --max-request-bytes, which limits the request that stores the object. */
 import { StatusError, writeJSON } from '@capstan/kube'
 
 /** Maximum length of an object's JSON in bytes of UTF-8: 1.5 MiB. */

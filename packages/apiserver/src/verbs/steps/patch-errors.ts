@@ -26,6 +26,8 @@ function converterMessage(problem: string): string {
   return jsonType === 'number' ? `cannot convert int64 to ${goType}` : `unrecognized type: ${goType}`
 }
 
-/** Error for a patch with an invalid result. Upstream names neither the kind nor the object. */
-export const invalidPatch = (patch: string, problem: string): StatusError =>
-  invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])
+/**
+ * Error for a patch with an invalid result. It quotes `invalidText`: the patch, or its result. Upstream names neither the kind nor the object.
+ */
+export const invalidPatch = (invalidText: string, problem: string): StatusError =>
+  invalidObject({ group: '', kind: '' }, '', [invalid('patch', invalidText, problem)])

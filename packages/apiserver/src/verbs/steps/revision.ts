@@ -1,6 +1,9 @@
 import { StatusError } from '@capstan/kube'
 
-/** Parses a resourceVersion; 0 when it is absent or empty. @throws StatusError without a reason, as upstream does for gets and watches */
+/**
+ * Parses a resourceVersion; 0 when it is absent or empty. @throws StatusError when it is not a number: without a reason, as upstream does for
+ * gets and watches
+ */
 export function parseRevision(resourceVersion: string | undefined): number {
   if (!resourceVersion) return 0
   if (/^\d+$/.test(resourceVersion)) return Number(resourceVersion)
