@@ -83,7 +83,7 @@ describe('a schema in OpenAPI v2', () => {
   test.each<[string, object, object]>([
     ['refers to definitions', { $ref: '#/components/schemas/a.B' }, { $ref: '#/definitions/a.B' }],
     [
-      'has its description beside the reference',
+      'has the description, but not the default, beside the reference',
       { allOf: [{ $ref: '#/components/schemas/a.B' }], description: 'd', default: {} },
       { $ref: '#/definitions/a.B', description: 'd' },
     ],
