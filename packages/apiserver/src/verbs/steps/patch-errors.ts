@@ -3,8 +3,8 @@ import { goText, invalid, invalidObject, stableText, type StatusError } from '@c
 import type { RequestContext } from '../context.ts'
 
 /**
- * Returns a function that creates the error for a patch after which a field of metadata has the wrong Go type, from the message of Go's
- * JSON decoder. `object` is the result of the patch.
+ * Returns a function that turns the message of Go's JSON decoder into the error for a patch after which a field of metadata has the wrong Go
+ * type. `object` is the result of the patch.
  */
 export const wrongMetadataOf =
   ({ request }: RequestContext, object: object) =>
