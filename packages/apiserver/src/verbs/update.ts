@@ -18,7 +18,8 @@ export async function update(server: ServerContext, context: RequestContext): Pr
 }
 
 /**
- * Reports whether a PUT creates the object: the object does not exist, and its kind allows creation by PUT. Upstream: AllowCreateOnUpdate.
+ * Reports whether the request is a PUT that creates the object: the object does not exist, and its kind allows creation by PUT. Upstream:
+ * AllowCreateOnUpdate.
  */
 export const isCreation = (server: ServerContext, context: RequestContext): boolean =>
   context.request.verb === 'update' &&

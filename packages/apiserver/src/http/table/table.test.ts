@@ -16,7 +16,7 @@ test.each(printed.map((info) => [`${info.apiVersion} ${info.plural}`, info] as c
   },
 )
 
-test('a custom resource has the columns before the first one whose JSONPath cannot be read', () => {
+test('the table of a custom resource has the columns before the first one whose JSONPath cannot be read', () => {
   const column = (name: string, jsonPath: string) => ({ name, type: 'string' as const, jsonPath })
   const columns = [column('Phase', '.status.phase'), column('Every second', '.spec.list[0:3:2]'), column('Last', '.spec.last')]
   const resource = { builtin: false, columns } as unknown as Resource

@@ -1,5 +1,6 @@
 /**
- * Validates that the scale subresource can read replicas and selector of a custom resource. Upstream: registry/customresource/validator.go.
+ * Validates that the scale subresource can read replicas and selector of a custom resource, and that the numbers of replicas are in range.
+ * Upstream: pkg/registry/customresource/validator.go of k8s.io/apiextensions-apiserver.
  */
 import { type FieldError, goText, goTypeName, invalid, isInt64, isRecord, type UnknownObject } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
@@ -23,7 +24,10 @@ function replicasErrors(path: string, object: UnknownObject): FieldError[] {
   return value > MaxInt32 ? [invalid(path, value, `should be less than or equal to ${MaxInt32}`)] : []
 }
 
-/** Returns errors for a value of another type, or a path through a value that is not an object. Upstream prints `zero` as the invalid value. */
+/**
+ * Returns an error if the value at the path does not have the type, or if a parent is not an object. An absent value, and an absent or null
+ * parent, are valid. Upstream prints `zero` as the invalid value.
+ */
 function valueErrors(path: string, object: UnknownObject, type: 'int64' | 'string', zero: unknown): FieldError[] {
   const reject = (failingPath: string, value: unknown, expected: string) => [
     invalid(
