@@ -1,6 +1,6 @@
 import manifest from '../package.json' with { type: 'json' }
 
-/** The versions of Capstan and of the running Node, the releases that Capstan follows, and the contract version of its core. */
+/** The versions of Capstan and of the running Node, the releases that Capstan follows, and the newest contract version that its core supports. */
 export const versions = {
   capstan: manifest.version,
   kubernetes: 'v1.36',

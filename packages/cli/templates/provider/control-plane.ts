@@ -36,7 +36,7 @@ export const SampleControlPlane = defineKind({
     externalManagedControlPlane: s
       .boolean()
       .optional()
-      .doc('True once the control plane is initialized: it does not run on Machines.'),
+      .doc('Set to true once the control plane is initialized. True means that the control plane does not run on Machines.'),
     conditions: s.conditions(),
   }),
   columns: [

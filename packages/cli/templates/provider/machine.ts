@@ -45,7 +45,7 @@ export const SampleMachineTemplate = defineKind({
   plural: 'samplemachinetemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'SampleMachineTemplate is the template from which core creates SampleMachines.',
+  doc: 'SampleMachineTemplate is the template from which SampleMachines are created.',
   labels,
   spec: templateOf(spec),
   columns: [age()],

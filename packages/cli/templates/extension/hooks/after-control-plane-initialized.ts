@@ -1,7 +1,7 @@
 import { AfterControlPlaneInitialized } from '@capstan/api'
 import { on, proceedNow } from '@capstan/extension'
 
-/** Called when the API server of a new Cluster is reachable, and again until a call succeeds. Use it to install add-ons in every Cluster. */
+/** Called when the condition ControlPlaneInitialized of a new Cluster is True, and again until a call succeeds. Use it to install add-ons. */
 export const afterControlPlaneInitialized = on(
   AfterControlPlaneInitialized,
   { name: 'after-control-plane-initialized' },

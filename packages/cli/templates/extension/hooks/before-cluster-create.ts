@@ -1,7 +1,7 @@
 import { BeforeClusterCreate } from '@capstan/api'
 import { holdFor, on, proceedNow } from '@capstan/extension'
 
-/** Blocks the creation of a Cluster until it has the label that the setting `requiredLabel` names. Blocks no Cluster without this setting. */
+/** Blocks the creation of a Cluster until it has the label that the setting `requiredLabel` names. Without a value of the setting, never blocks. */
 export const beforeClusterCreate = on(BeforeClusterCreate, { name: 'before-cluster-create' }, ({ request, settings }) => {
   const { requiredLabel = '' } = settings
   const { labels = {} } = request.cluster.metadata

@@ -1,7 +1,10 @@
 import { CanUpdateMachineSet } from '@capstan/api'
 import { inPlaceUpdates, on } from '@capstan/extension'
 
-/** Allows workers to change their version without being replaced. They are replaced if other fields change as well. */
+/**
+ * Allows Machines of MachineDeployments to change their version in place. If a rollout needs changes of other fields as well, the Machines
+ * are replaced.
+ */
 export const canUpdateMachineSet = on(
   CanUpdateMachineSet,
   { name: 'can-update-machine-set' },

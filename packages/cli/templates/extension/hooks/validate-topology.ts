@@ -8,5 +8,5 @@ import { fail, on, proceedNow } from '@capstan/extension'
 export const validateTopology = on(ValidateTopology, { name: 'validate-topology' }, ({ request }) => {
   const region = request.variables?.find(({ name }) => name === 'region')?.value
   if (region === undefined || (typeof region === 'string' && /^(eu|us)\d+$/.test(region))) return proceedNow()
-  return fail(`variable region is ${JSON.stringify(region)}: expected eu or us and a number`)
+  return fail(`variable region is ${JSON.stringify(region)}: expected eu or us, followed by a number`)
 })
