@@ -4,8 +4,8 @@ import type { JSONSchema } from '@capstan/kube'
 export type FieldType = 'boolean' | 'string' | 'integer' | 'object' | 'array'
 
 /**
- * Returns the schema of the field at a path. For a field without a schema, returns `any` if a parent of the field accepts unknown fields,
- * otherwise `undefined`.
+ * Returns the schema of the field at a path. For a field without a schema, returns `any` if its nearest parent with a schema has
+ * `x-kubernetes-preserve-unknown-fields`, otherwise `undefined`.
  */
 export function fieldAt(schema: JSONSchema, path: string): JSONSchema | 'any' | undefined {
   let current = schema

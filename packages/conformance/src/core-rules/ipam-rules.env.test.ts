@@ -34,11 +34,11 @@ class Ipam {
 
   /** Patches the spec. Returns the error message of the rejection, or `accepted`. */
   async change(kind: Kind<UnknownObject>, spec: object): Promise<string> {
-    return rejectionOf(this.env.client.patch(kind, key, { type: 'merge', body: { spec } }))
+    return outcomeOf(this.env.client.patch(kind, key, { type: 'merge', body: { spec } }))
   }
 }
 
-const rejectionOf = (request: Promise<unknown>): Promise<string> =>
+const outcomeOf = (request: Promise<unknown>): Promise<string> =>
   request.then(
     () => 'accepted',
     (err: Error) => err.message,
@@ -57,7 +57,7 @@ testIpam('core.ipam.immutable-claim', async (ipam) => {
   for (const spec of [{ clusterName: 'other' }, { poolRef: { name: 'other' } }])
     expect(await ipam.change(claims, spec)).toContain('spec: Forbidden: IPAddressClaim spec is immutable. Diff: ')
   const body = { metadata: { labels: { team: 'a' } } }
-  expect(await rejectionOf(env.client.patch(claims, key, { type: 'merge', body }))).toBe('accepted')
+  expect(await outcomeOf(env.client.patch(claims, key, { type: 'merge', body }))).toBe('accepted')
 })
 
 testIpam('core.ipam.immutable-address', async (ipam) => {
@@ -66,25 +66,27 @@ testIpam('core.ipam.immutable-address', async (ipam) => {
   for (const spec of [{ address: '10.0.0.3' }, { prefix: 25 }, { gateway: '10.0.0.9' }, { poolRef: { name: 'other' } }])
     expect(await ipam.change(addresses, spec)).toContain('spec: Forbidden: IPAddress spec is immutable. Diff: ')
   const body = { metadata: { finalizers: ['ipam.cluster.x-k8s.io/protect-address'] } }
-  expect(await rejectionOf(env.client.patch(addresses, key, { type: 'merge', body }))).toBe('accepted')
+  expect(await outcomeOf(env.client.patch(addresses, key, { type: 'merge', body }))).toBe('accepted')
 })
 
 testIpam('core.ipam.valid-address', async (ipam) => {
-  const created = (spec: object) => rejectionOf(ipam.create(ipam.addresses, { ...address, ...spec }))
-  expect(await created({ address: '10.0.0' })).toContain('spec.address: Invalid value: "10.0.0": not a valid IP address')
-  expect(await created({ gateway: 'x' })).toContain('spec.gateway: Invalid value: "x": not a valid IP address')
-  expect(await created({ prefix: 33 })).toContain('spec.prefix: Invalid value: 33: prefix is too large for an IPv4 address')
-  expect(await created({ address: 'fd00::2', gateway: 'fd00::1', prefix: 64 })).toBe('accepted')
+  const outcomeOfCreate = (spec: object) => outcomeOf(ipam.create(ipam.addresses, { ...address, ...spec }))
+  expect(await outcomeOfCreate({ address: '10.0.0' })).toContain('spec.address: Invalid value: "10.0.0": not a valid IP address')
+  expect(await outcomeOfCreate({ gateway: 'x' })).toContain('spec.gateway: Invalid value: "x": not a valid IP address')
+  expect(await outcomeOfCreate({ prefix: 33 })).toContain(
+    'spec.prefix: Invalid value: 33: prefix is too large for an IPv4 address',
+  )
+  expect(await outcomeOfCreate({ address: 'fd00::2', gateway: 'fd00::1', prefix: 64 })).toBe('accepted')
 })
 
 testIpam('core.ipam.pool-of-claim', async (ipam) => {
   const other = { ...address, poolRef: { ...poolRef, name: 'other' } }
   await ipam.create(ipam.claims, claim)
-  expect(await rejectionOf(ipam.create(ipam.addresses, other))).toContain(
+  expect(await outcomeOf(ipam.create(ipam.addresses, other))).toContain(
     'the referenced pool is different from the pool referenced by the claim this address should fulfill',
   )
   await ipam.env.client.delete(ipam.claims, key)
-  expect(await rejectionOf(ipam.create(ipam.addresses, other))).toBe('accepted')
+  expect(await outcomeOf(ipam.create(ipam.addresses, other))).toBe('accepted')
 })
 
 testIpam('core.ipam.defaults', async (ipam) => {

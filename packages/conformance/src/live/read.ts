@@ -34,7 +34,7 @@ export function readOf<T>(
   return object && read(recorded, contract, object, field)
 }
 
-/** Whether the schema of a kind under test has a field. */
+/** Whether the schema of a kind under test has a field, or accepts unknown fields in its place. */
 export function declares<T>(
   { target }: Pick<ScenarioRecord, 'target'>,
   contract: ContractName,
@@ -45,10 +45,10 @@ export function declares<T>(
   return schema !== undefined && fieldAt(schema, field.paths[underTest!.contractVersion]) !== undefined
 }
 
-/** Whether the kind of the control plane under test has the field `spec.replicas`. */
+/** Whether objects of the control plane kind under test can have the field `spec.replicas`. */
 export const hasReplicas = (recorded: Pick<ScenarioRecord, 'target'>): boolean =>
   declares(recorded, 'ControlPlane', ControlPlaneContract.specReplicas)
 
-/** Whether the kind of the control plane under test has the field `spec.version`, the Kubernetes version. */
+/** Whether objects of the control plane kind under test can have the field `spec.version`, the Kubernetes version. */
 export const hasVersion = (recorded: Pick<ScenarioRecord, 'target'>): boolean =>
   declares(recorded, 'ControlPlane', ControlPlaneContract.version)

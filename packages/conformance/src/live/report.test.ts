@@ -34,6 +34,8 @@ const report: ConformReport = {
 test('the text has a line for each applicable rule, and evidence for violated rules', () => {
   const text = formatReport(report, 'text', '1.0')
   expect(text).toContain('fail               MUST    infra-machine.provider-id\n')
+  expect(text).toMatch(/^warn +SHOULD +infra-machine\.pausing$/m)
+  expect(text).toMatch(/^pass +MUST +crd-name$/m)
   expect(text).toContain('not testable here  SHOULD  infra-machine.in-place: because')
   expect(text).not.toContain('control-plane.version')
   expect(text).toContain(

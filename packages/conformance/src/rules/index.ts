@@ -6,7 +6,10 @@ import { ipamRules } from './ipam.ts'
 import { infraClusterRules, infraMachinePoolRules, infraMachineRules } from './infrastructure.ts'
 import { perContract } from './per-contract.ts'
 
-/** All rules: those that all contracts share, then those of each contract in the order of upstream's book, then those of IPAM and clusterctl. */
+/**
+ * All rules that apply to providers: those that all contracts share, then those of each contract in the order of upstream's book, then those
+ * of IPAM and clusterctl.
+ */
 export const rules: readonly Rule[] = [
   ...allResources,
   ...perContract.InfraCluster,

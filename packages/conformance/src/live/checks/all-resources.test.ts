@@ -20,14 +20,21 @@ const recordOf = (spec: object, status: object) => {
 }
 
 test.each([
-  ['spec.providerID is set', { providerID: 'x' }, {}, { field: 'spec.providerID', found: 'x', holds: false }],
+  ['spec.providerID', 'only this field is set', { providerID: 'x' }, {}, { field: 'spec.providerID', found: 'x', holds: false }],
   [
-    'provisioned is true',
+    'status.initialization.provisioned',
+    'it is true',
     {},
     { initialization: { provisioned: true } },
     { field: 'status.initialization.provisioned', holds: false },
   ],
-  ['neither is set', {}, {}, { field: 'status.initialization.provisioned', holds: true }],
-] as const)('without an owner, if %s: the evidence names the field', (_, spec, status, expected) => {
+  [
+    'status.initialization.provisioned',
+    'the object has neither this field nor spec.providerID',
+    {},
+    {},
+    { field: 'status.initialization.provisioned', holds: true },
+  ],
+] as const)('the evidence for an object without an owner names %s if %s', (_field, _condition, spec, status, expected) => {
   expect(ownerFirst('InfraMachine').run(recordOf(spec, status))).toMatchObject([expected])
 })

@@ -28,24 +28,24 @@ export const bootstrapDataSecret: LiveCheck = {
   run(recorded) {
     const observations = dataSecrets(recorded, 'ready').flatMap(({ config, at, name, secret }) => {
       const owner = secret?.metadata.ownerReferences?.find(({ controller }) => controller)
-      const compare = (field: string, expected: string, value: unknown, holds: boolean): Observation =>
+      const observe = (field: string, expected: string, value: unknown, holds: boolean): Observation =>
         observation({ object: secret ?? config, field, at, expected, found: value, holds })
-      if (!secret) return [compare('status.dataSecretName', 'the name of a Secret', name, false)]
+      if (!secret) return [observe('status.dataSecretName', 'the name of a Secret', name, false)]
       return [
-        compare('status.dataSecretName', 'the name of a Secret', name, true),
-        compare(
+        observe('status.dataSecretName', 'the name of a Secret', name, true),
+        observe(
           `metadata.labels[${ClusterNameLabel}]`,
           'life',
           secret.metadata.labels?.[ClusterNameLabel],
           secret.metadata.labels?.[ClusterNameLabel] === 'life',
         ),
-        compare(
+        observe(
           'metadata.ownerReferences',
           `${config.kind} ${config.metadata.name} as controller`,
           owner && `${owner.kind} ${owner.name}`,
           owner?.uid === config.metadata.uid,
         ),
-        compare('data.value', 'bootstrap data', Object.keys(record(secret.data)), Boolean(record(secret.data).value)),
+        observe('data.value', 'bootstrap data', Object.keys(record(secret.data)), Boolean(record(secret.data).value)),
       ]
     })
     return orStopped(recorded, 'ready', observations)

@@ -29,7 +29,7 @@ export const infraMachineProviderID: LiveCheck = {
         observation({
           ...(changed ?? first),
           field,
-          expected: 'unchanged once it is set, and different from that of other objects',
+          expected: 'unchanged once provisioned is true, and different from that of other objects',
           found: changed ? read(recorded, 'InfraMachine', changed.object, InfraMachineContract.providerID) : id,
           holds: !changed && !isDuplicate,
         }),
