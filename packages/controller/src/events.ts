@@ -1,4 +1,4 @@
-/** Records Events about objects for users. An Event that repeats one of the last recorded ones (`MaxRecent`) increases its count. */
+/** Records Events about objects for users. A repetition of one of the last `MaxRecent` Events increases the count of that Event, if it still exists. */
 import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube'
 import { Event, isReason, keyText, keyOf, randomSuffix, shortened, timestamp } from '@capstan/kube'
 import type { EventRecorder } from './controller.ts'
