@@ -62,11 +62,11 @@ function kindOf({ apiVersion, kind }: KubeObject): Kind {
 const certManagerDefinitions = [
   {
     kind: 'Issuer',
-    spec: { selfSigned: { type: 'object' }, ca: { type: 'object', properties: { secretName: { type: 'string' } } } },
+    specProperties: { selfSigned: { type: 'object' }, ca: { type: 'object', properties: { secretName: { type: 'string' } } } },
   },
   {
     kind: 'Certificate',
-    spec: {
+    specProperties: {
       isCA: { type: 'boolean' },
       commonName: { type: 'string' },
       duration: { type: 'string' },
@@ -86,9 +86,9 @@ const certManagerDefinitions = [
       },
     },
   },
-].map(({ kind, spec }) => {
+].map(({ kind, specProperties }) => {
   const plural = `${kind.toLowerCase()}s`
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec } } } }
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: specProperties } } } }
   return {
     metadata: { name: `${plural}.cert-manager.io` },
     spec: {
