@@ -95,10 +95,10 @@ testRule(
       })
     }
     await env.settle()
-    const owned = await Promise.all(
+    const ownerCounts = await Promise.all(
       clusters.map(async (at) => ((await env.client.get(DevCluster, at)).metadata.ownerReferences ?? []).length),
     )
-    expect(owned).toEqual([1, 0, 0])
+    expect(ownerCounts).toEqual([1, 0, 0])
   },
   (contract) => coreEnv({ contract, limits: watchLimits({ namespace: 'default', watchFilter: 'mine' }) }),
 )

@@ -27,7 +27,7 @@ export const StubBootstrapConfig = defineKind({
   kind: 'StubBootstrapConfig',
   plural: 'stubbootstrapconfigs',
   scope: 'Namespaced',
-  doc: 'StubBootstrapConfig stands in for bootstrap data while capstan conform tests an infrastructure provider.',
+  doc: 'StubBootstrapConfig stands in for a bootstrap config while capstan conform tests an infrastructure provider.',
   labels,
   spec: s.object({}).optional(),
   status: s.object({

@@ -41,7 +41,7 @@ const addressPool: UnknownObject = {
 }
 
 /** Applies the mutant to the CRDs of the local provider, and returns the number of lint findings for the mutant's rule. */
-function findings({ rule, crd: change }: Mutant): number {
+function countFindings({ rule, crd: change }: Mutant): number {
   const manifests = (localKinds as readonly DeclaredKind[]).map((kind) => {
     const crd: Draft = structuredClone(customResourceDefinition(kind))
     change!(kind.plural, crd)
@@ -53,7 +53,7 @@ function findings({ rule, crd: change }: Mutant): number {
 
 describe('lint detects mutants of declarations', () => {
   test.each(mutants.declared.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const))('%s', (_, mutant) => {
-    expect(findings(mutant)).toBeGreaterThan(0)
+    expect(countFindings(mutant)).toBeGreaterThan(0)
   })
 })
 
