@@ -62,7 +62,8 @@ export class Informers implements Cache {
   /**
    * Resolves when the cache contains all objects of the watched kinds that exist at the time of the call, each in its state at that time
    * or a newer state. For this, a catch-up lists the objects, and waits until the cache has them. Rejects when the catch-up takes longer than
-   * `CatchUpLimit`, a list fails, or `signal` aborts. A call during a catch-up waits for its end, and then for the next catch-up.
+   * `CatchUpLimit`, a list fails, or `signal` or the signal of the options aborts. A call during a catch-up waits for its end, and then for the
+   * next catch-up.
    */
   waitUntilCurrent(signal: AbortSignal): Promise<void> {
     // The lists of a catch-up in progress can lack objects that were created after it began. Calls therefore share the next catch-up.
