@@ -1,4 +1,4 @@
-/** Measures the time from saving a file to the first response of the new extension, with `capstan dev`. */
+/** Measures the time from saving a file to the first response of the new extension, with the server of `capstan dev` in this process. */
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -26,6 +26,7 @@ const hooks = [
 /**
  * Creates `count` Clusters, each with `workers` workers, upgrades them by a patch version and deletes them, with six hooks that never block.
  * Sends at most 50 requests at a time. Yields the duration, and the mean number of calls per Cluster, for each hook and in total.
+ * For a hook that was called more than once for a Cluster, also yields the maximum.
  */
 export async function* countedCalls(count: number, workers: number): AsyncIterable<Figure> {
   const moments = new EventTimes()

@@ -6,9 +6,9 @@ import { inParallel, median, now } from './figure.ts'
 import { aHookedCluster, EventTimes, startHooksManagement } from './hooks-management.ts'
 
 /**
- * BeforeClusterCreate blocks each Cluster for one second, and allows the creation in core's next call. BeforeClusterUpgrade blocks for an
- * hour. The bench then sets the annotation that `capstan hooks retry` sets, so that core calls the hook again. The hook then allows the
- * upgrade.
+ * BeforeClusterCreate blocks each Cluster for one second, and allows the creation in core's next call. BeforeClusterUpgrade blocks the
+ * upgrade and asks for the next call after an hour. The bench does not wait for it: it sets the annotation that `capstan hooks retry` sets,
+ * so that core calls the hook again at once. The hook then allows the upgrade.
  */
 export async function* blockedClusters(short: boolean): AsyncIterable<Figure> {
   const count = short ? 3 : 40
