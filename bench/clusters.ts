@@ -11,8 +11,8 @@ import { startManagement } from './management.ts'
 
 /**
  * Measures many clusters at once, each with one control plane machine and two workers, without simulated delays: the time from apply to
- * Available, the longest wait of another client meanwhile, the resident memory, an upgrade of all clusters by a minor version, the CPU
- * when idle, and the deletion.
+ * Available, the longest time without a response to another client meanwhile, the additional resident memory, an upgrade of all clusters by
+ * a minor version, the CPU when idle, and the deletion.
  */
 export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Figure> {
   for (const count of short ? [1, 10] : [1, 100, 1000]) yield* measure(count, short ? 2 : 10)
