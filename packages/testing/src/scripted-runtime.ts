@@ -20,9 +20,9 @@ export type HookScript = {
 export function scriptedRuntime(script: HookScript): RuntimeClient {
   const calls = new Map<string, number>()
   const answer = (hook: Hook, forObject: KubeObject, request: object, { onIgnored }: Pick<CallOptions, 'onIgnored'> = {}) => {
-    const counter = `${forObject.metadata.uid} ${hook.name}`
-    const nth = (calls.get(counter) ?? 0) + 1
-    calls.set(counter, nth)
+    const key = `${forObject.metadata.uid} ${hook.name}`
+    const nth = (calls.get(key) ?? 0) + 1
+    calls.set(key, nth)
     const result = script[hook.name]?.({ request: request as Record<string, unknown>, nth }) ?? {}
     const { message = '', wait = 0, response, ignored } = result
     if (ignored) onIgnored?.('scripted.test', new HookFailed('unreachable', 'connection refused'))

@@ -26,7 +26,7 @@ const admissions: readonly Admission[] = [
   }),
 ]
 
-test('admission functions behind webhooks default and reject objects as in-process functions do, until the webhooks are removed', async () => {
+test('admission functions behind webhooks set defaults and reject changes, until the webhooks are removed', async () => {
   const server = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
   await server.ready
   const client = createClient(server.transport())

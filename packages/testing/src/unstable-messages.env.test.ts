@@ -61,7 +61,7 @@ async function managementWith(hook: Hook, answer: (nth: number) => Answer) {
   return { ...env, calls, warnings, message }
 }
 
-test('a handler that fails with a different message each time is retried with the same backoff as a handler with a constant message', async () => {
+test('a handler that fails with a different message each time causes a warning, and is retried with the same backoff as one that fails with a constant message', async () => {
   const run = async (answer: (nth: number) => Answer) => {
     const management = await managementWith(BeforeClusterCreate, answer)
     await management.advance(minutes(2))

@@ -3,7 +3,7 @@ import { ConfigMap, createClient, hours, minutes, seededRandom, timestamp, Virtu
 import { expect, test } from 'vitest'
 import { virtualTimestamps } from './virtual-timestamps.ts'
 
-/** A server whose clock is nine hours ahead of its two clients. */
+/** Starts a server whose clock is nine hours ahead of the virtual clock. The clients `first` and `second` get virtual times, `server` the server's own. */
 async function start() {
   const clock = new VirtualClock()
   const server = createApiServer({ clock: new VirtualClock(clock.now() + hours(9)), random: seededRandom(1) })
@@ -34,7 +34,7 @@ test('the creation and deletion times of an object are the virtual times when th
   })
 })
 
-test("watch events have the virtual times, and an update sends the server's own times", async () => {
+test("watch events have the virtual creation time, and an update does not change the server's own creation time", async () => {
   const { first, second, server } = await start()
   const { metadata } = await first.list(ConfigMap, { namespace: 'default' })
   const watchEnd = new AbortController()

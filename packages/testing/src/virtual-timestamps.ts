@@ -1,6 +1,6 @@
 /**
- * Converts the creation and deletion times that a real API server sets to virtual time, for controllers under test. A client receives,
- * instead of such a time, the virtual time at which it was first received; in requests, the server's own time is restored.
+ * Replaces the creation and deletion times of a real API server with virtual times, for controllers under test. A client receives, instead
+ * of such a time, the virtual time at which it was first received. In requests, the server's own time is restored.
  */
 import type { ApiRequest, Clock, KubeObject, ObjectMeta, Transport, WatchEvent } from '@capstan/kube'
 import { freeze, isRecord, timestamp } from '@capstan/kube'
