@@ -1,6 +1,6 @@
 /**
  * `npm run build [-- FOLDER]` writes every package, in the form in which it is published, to build/packages/<name>, or to FOLDER/<name>.
- * Libraries are compiled to JavaScript and declarations; the command is bundled. The checkout does not use the result (ADR 40).
+ * Libraries are compiled to JavaScript and declarations; the command is bundled. In the checkout, packages are imported from their sources instead (ADR 40).
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

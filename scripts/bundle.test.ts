@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundle } from './bundle.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** Folder of the installation. It is in the checkout, where the bundle finds packages that it does not contain. */
+/** Folder of the test's installation. It is in the checkout, where the bundle finds packages that it does not contain. */
 const folder = `${root}.capstan/bundle-test`
 const manifest = `${folder}/dist/sources.json`
 

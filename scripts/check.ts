@@ -1,6 +1,6 @@
 /**
  * Runs all checks of the checkout except its tests: format, lock file, prose, types, lint, generated files, documentation site, unused
- * code, licences, advisories. With `--mutants [COMMIT]` also runs mutation tests of the lines changed since the commit (default: main).
+ * code, licences, advisories. With `--mutants [COMMIT]` also runs at most 60 mutants of the lines changed since the commit (default: main).
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
 /**
- * Builds the documentation site from the Markdown files of the repository, with Eleventy, and checks its links. Needs no network. Usage:
+ * Builds the documentation site from Markdown files of the repository, with Eleventy, and checks its links. Needs no network. Usage:
  * node scripts/docs.ts [OUTPUT]. The folder OUTPUT is `build/docs` by default.
  */
 import { spawnSync } from 'node:child_process'
@@ -18,7 +18,7 @@ const tracked = listed.filter((file) => file !== '' && existsSync(join(root, fil
 const sections = sectionsOf(tracked, (file) => readFileSync(join(root, file), 'utf8'))
 const pages = new Map(sections.flatMap(({ pages }) => pages.map((page) => [page.file, page] as const)))
 
-// The input folder of Eleventy contains copies of the pages only, because the repository has other Markdown, such as test data.
+// Eleventy reads a folder with copies of the pages and their layout, because the repository also has other Markdown, such as test data.
 mkdirSync(join(root, 'build'), { recursive: true })
 const input = mkdtempSync(join(root, 'build/docs-input-'))
 try {

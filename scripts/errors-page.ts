@@ -1,4 +1,4 @@
-/** Generates docs/reference/errors.md: the words with which errors of hooks begin, and core's messages for rejected responses. */
+/** Generates docs/reference/errors.md: the problems of failed calls of hooks, and core's messages for rejected responses. */
 import { type HookFailureCode, hookProblems, isIgnorable, isOutage } from '@capstan/extension'
 import { warning } from './gen-pages.ts'
 import { rejectedByCore } from './hook-fixtures.ts'

@@ -1,9 +1,9 @@
-/** Generates the reference pages of hooks and conditions from their declarations. */
+/** Generates the reference pages of hooks and conditions from their declarations. `hooks-in-order.ts` has the other sections of the page of hooks. */
 import * as api from '@capstan/api'
 import type { ConditionType, JSONSchema } from '@capstan/kube'
 import { hooksInOrder } from './hooks-in-order.ts'
 
-/** First line of the generated pages. */
+/** First line of the pages that are generated from declarations. */
 export const warning = '<!-- Made by npm run gen. Change the declarations instead. -->'
 
 /** Returns the page of all hooks with their requests and responses. */
@@ -39,7 +39,7 @@ export function hooksPage(): string {
   ].join('\n')
 }
 
-/** Returns the page of all conditions of Cluster API's kinds with their reasons. */
+/** Returns the page of the conditions of the core provider's kinds, with their reasons. */
 export function conditionsPage(): string {
   const tables = (Object.entries(api) as [string, unknown][]).filter(([name]) => name.endsWith('Conditions')) as [
     string,
@@ -62,7 +62,7 @@ export function conditionsPage(): string {
     warning,
     '# Conditions',
     '',
-    'The conditions in `status.conditions` of each kind of Cluster API, with their reasons. Types and reasons are upstream’s, except the condition `DeprecatedHooks`, which upstream does not have.',
+    'The conditions in `status.conditions` of the kinds of the core provider, with their reasons. Kinds without conditions are not listed. Types and reasons are upstream’s, except the condition `DeprecatedHooks`, which upstream does not have.',
     '',
     ...sections.flatMap((section) => [section, '']),
   ].join('\n')

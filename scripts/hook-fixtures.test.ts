@@ -7,7 +7,7 @@ import { hookFixtures } from './hook-fixtures.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-test('packages/extension/fixtures contains the files that npm run gen generates, and no others', async () => {
+test('packages/extension/fixtures contains the JSON files that npm run gen generates, and no others', async () => {
   const files = Object.fromEntries(await hookFixtures())
   const paths = globSync('packages/extension/fixtures/**/*.json', { cwd: root })
   expect(Object.fromEntries(paths.sort().map((path) => [path, readFileSync(`${root}${path}`, 'utf8')]))).toEqual(files)

@@ -62,7 +62,7 @@ const requestOf = (hook: Hook): object => ({
 
 const textOf = ({ body }: ResponseCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
-/** Decodes the response with core's hook client. Returns core's error, or the effects on the controller that called the hook. */
+/** Decodes the response with core's hook client. Returns core's error, or the effects of the response in core. */
 async function coreResultOf(responseCase: ResponseCase): Promise<ReturnType<typeof hookResponseEffects>> {
   const { hook, status = 200 } = responseCase
   const handler = 'gate.sample'

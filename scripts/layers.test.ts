@@ -7,7 +7,7 @@ import { folderCycles, layers, violations } from './layers.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-test('packages import only packages that `layers` allows', () => {
+test('packages import only packages that `layers` allows, and follow the other rules of `violations`', () => {
   expect(violations(root)).toEqual([])
 })
 

@@ -8,7 +8,7 @@ import { metricsPage } from './metrics-page.ts'
 interface Read {
   /** Name of the metric, without the suffix `_bucket` of histograms. */
   readonly metric: string
-  /** Labels that the expression selects or groups by. */
+  /** Labels that the expression selects or groups by, without `le` of a metric that ends in `_bucket`. */
   readonly labels: readonly string[]
 }
 

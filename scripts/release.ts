@@ -30,7 +30,7 @@ const problems = [
 ]
 const notes = releaseNotes(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), version)
 if (notes === undefined || (!isDryRun && !notes.isFinal))
-  problems.push(`CHANGELOG.md has no section "## ${version}"${isDryRun ? ', and nothing under "## Unreleased"' : ''}`)
+  problems.push(`CHANGELOG.md has no text under "## ${version}"${isDryRun ? ' or "## Unreleased"' : ''}`)
 if (problems.length > 0) {
   for (const problem of problems) console.error(problem)
   process.exit(1)

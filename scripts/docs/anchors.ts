@@ -1,6 +1,6 @@
 /**
- * Anchors of headings as GitHub derives them: lower case, without punctuation except hyphens and underscores,
- * hyphens for spaces, numbers for repeated anchors.
+ * Anchors of headings as GitHub derives them: letters in lower case, digits, hyphens and underscores, hyphens for spaces, and a number after
+ * repeated anchors. Other characters are left out.
  */
 
 /** Returns a function for one page, which maps a heading to its anchor. The returned function must be called for all headings in their order. */

@@ -1,4 +1,4 @@
-/** The part of Eleventy that `scripts/docs.ts` uses; the package has no types of its own. */
+/** The part of Eleventy that `scripts/docs.ts` uses; the package has no declarations for it. */
 declare module '@11ty/eleventy' {
   interface Config {
     setUseGitIgnore(use: boolean): void

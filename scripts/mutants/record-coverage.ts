@@ -12,7 +12,7 @@ declare module 'vitest' {
 }
 
 declare global {
-  /** By id of a statement, unique across all instrumented files: 1 if the statement has run. */
+  /** By id of a statement, unique across all instrumented files: 1 if the current test file has run the statement. */
   var reachedStatements: Uint8Array | undefined
 }
 

@@ -11,7 +11,7 @@ export interface MutantTask extends Pick<Mutant, 'start' | 'end' | 'replacement'
 export type Task =
   /** Records in `folder` which statements of `files` each test file of `tests` reaches. An empty `tests` means all test files. */
   | { readonly kind: 'coverage'; readonly files: readonly string[]; readonly tests: readonly string[]; readonly folder: string }
-  /** Runs the tests of each mutant, and appends the outcome to the file `results`. */
+  /** Runs the tests of each mutant, and appends lines of type `Result` to the file `results`. */
   | { readonly kind: 'mutants'; readonly mutants: readonly MutantTask[]; readonly results: string }
 
 /** One line of `results`. If a mutant has only a line `started`, the mutant ended the process or exceeded the time limit. */
@@ -22,7 +22,7 @@ export type Result =
 
 /** The statements that one test file reaches. Written by `record-coverage.ts`. */
 export interface TestCoverage {
-  /** Path of the test file. */
+  /** Path of the test file in the checkout. */
   readonly test: string
   readonly seconds: number
   /** Numbers of the statements. The statements of all files are numbered consecutively, those of one file in the order of `Mutants.statements`. */

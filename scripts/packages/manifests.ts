@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The fields of a `package.json` that are read here. */
+/** The fields of a package's `package.json` that scripts read. */
 export interface Manifest {
   readonly name: string
   readonly version: string
@@ -32,7 +32,7 @@ export function sourcePackages(): SourcePackage[] {
 export const rootManifest = (): { readonly version: string; readonly repository?: unknown } =>
   JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string; repository?: unknown }
 
-/** The fields of a published `package.json` that are not copied from the `package.json` of the checkout. */
+/** The fields of a published `package.json` that the build of the package determines. */
 interface Published {
   readonly exports?: unknown
   readonly dependencies: Readonly<Record<string, string>>

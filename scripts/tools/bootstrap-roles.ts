@@ -1,6 +1,6 @@
 /**
  * `node scripts/tools/bootstrap-roles.ts` reads the default RBAC roles and bindings from the test data of the Kubernetes module, and writes
- * `packages/kubernetes-kinds/src/auth/bootstrap-objects.json`. Needs Go, for its module cache.
+ * `packages/kubernetes-kinds/src/auth/bootstrap-objects.json`. Needs Go, which downloads the module.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * The programs, mostly upstream's, that tests run against. They are built from published Go modules. `go install` rejects modules with
- * replace directives, so each program is built in a generated module that requires the published modules.
+ * The programs, mostly upstream's, that tests run against. `go install` rejects modules with replace directives, so each program is built in
+ * a generated Go module that requires published modules.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ export interface ToolModule {
   readonly version: string
   /** Oldest Go release that can build the programs. */
   readonly go: string
-  /** Upstream modules with the main packages, and other modules that the programs need, with their versions. */
+  /** Modules that contain the main packages, or that the programs need, with their versions. */
   readonly requires: readonly { readonly path: string; readonly version: string }[]
   /**
    * For a module `of` whose go.mod requires modules of the same repository with the version v0.0.0: the version with which upstream
@@ -25,8 +25,8 @@ export interface ToolModule {
    */
   readonly staging?: { readonly of: string; readonly version: string }
   /**
-   * Versions of modules for replace directives. The generated module repeats upstream's replace directives, because Go ignores those of
-   * dependencies.
+   * Published versions for modules that upstream's go.mod replaces with folders of its repository. Go ignores replace directives of
+   * dependencies, so the generated module has its own.
    */
   readonly replaces?: { readonly [path: string]: string }
   /** Values set by the linker, such as the version that the program reports. */
@@ -150,7 +150,7 @@ const conversionPeer: ToolModule = {
   sources: conversionPeerSources,
 }
 
-/** All programs. Upstream's managers have the short names that its community uses. */
+/** All programs. `cabpk`, `kcp` and `capd` are the usual abbreviations for upstream's providers. */
 export const components: readonly Component[] = [
   { name: 'kubectl', module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubectl' },
   { name: 'etcd', module: etcd, package: '.' },

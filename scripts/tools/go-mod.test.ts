@@ -22,7 +22,7 @@ replace k8s.io/kubectl => k8s.io/kubectl v0.36.2
   )
 })
 
-test('goMod writes no replace directives for a module without staging', () => {
+test('goMod writes no replace directives for a module without `staging` and `replaces`', () => {
   expect(goMod(module, 'require k8s.io/api v0.0.0\n')).not.toContain('replace')
 })
 

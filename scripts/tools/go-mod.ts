@@ -2,7 +2,7 @@ import type { ToolModule } from './components.ts'
 
 /**
  * Returns the go.mod of a tool module. `upstream` is the text of the go.mod of the module that `staging.of` names. Modules that this text
- * requires in version v0.0.0 are replaced by their published release `staging.version`.
+ * requires in version v0.0.0 are replaced by their published release `staging.version`. Without `staging`, `upstream` is not used.
  */
 export function goMod(
   { name, path = `capstan.dev/tools/${name}`, go, requires, staging, replaces = {} }: ToolModule,

@@ -1,6 +1,6 @@
 /**
- * `node scripts/tools/main.ts NAME...` prints the path of each program on stdout, and first builds programs that the cache does not
- * contain. The cache is $CAPSTAN_TOOLS, or ~/.cache/capstan/tools.
+ * `node scripts/tools/main.ts NAME...` prints the path of each program on stdout. Builds a program first if the cache does not contain it.
+ * The cache is $CAPSTAN_TOOLS, or ~/.cache/capstan/tools.
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'

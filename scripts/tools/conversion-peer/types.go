@@ -17,7 +17,7 @@ type field struct {
 	omit string
 }
 
-// printer records the structs that typeOf reaches: their fields by name of the struct, and these names in the order of first use.
+// printer records the structs that structOf reaches: their fields by name of the struct, and these names in the order of first use.
 type printer struct {
 	structs map[string][]field
 	order   []string
@@ -100,7 +100,8 @@ func (p *printer) fields(t reflect.Type) []field {
 	return fields
 }
 
-// printTypes writes one line of JSON: the struct of each kind in each version, and the fields of all structs that these structs contain.
+// printTypes writes one line of JSON: the name of the struct of each kind in each version, and the fields of these structs and of all structs
+// that they contain, directly or indirectly.
 func printTypes(out *bufio.Writer) {
 	p := printer{structs: map[string][]field{}}
 	roots := map[string]string{}

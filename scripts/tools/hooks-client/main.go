@@ -1,5 +1,4 @@
-// Calls the hook BeforeClusterCreate of an extension server with upstream's own runtime client, as upstream's core does, and measures each
-// call.
+// Calls handlers of the hook BeforeClusterCreate on an extension server with upstream's own runtime client, and measures series of calls.
 //
 // Each line of the input is a command, a JSON object. The program writes one JSON object for each command, {"error"} after a failure:
 //
