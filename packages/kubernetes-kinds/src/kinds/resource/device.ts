@@ -26,8 +26,8 @@ export function deviceErrors(field: string, device: Device, old: Device | undefi
     ...labelErrors(`${field}.name`, device.name),
     ...(members > MaxMembers ? [invalid(field, members, tooMany)] : []),
     ...mapErrors(`${field}.attributes`, attributes, nameLimits, qualifiedNameErrors, attributeErrors),
-    ...mapErrors(`${field}.capacity`, capacity, nameLimits, qualifiedNameErrors, (valuePath, entry) =>
-      capacityErrors(valuePath, entry, isShared),
+    ...mapErrors(`${field}.capacity`, capacity, nameLimits, qualifiedNameErrors, (entryPath, entry) =>
+      capacityErrors(entryPath, entry, isShared),
     ),
     ...(old && same(taints, old.taints) ? [] : listErrors(`${field}.taints`, taints, MaxTaints, taintErrors)),
     ...setErrors(
@@ -81,10 +81,10 @@ const versionErrors = (field: string, version: string): FieldError[] => [
 
 function capacityErrors(field: string, { value, requestPolicy: policy }: DeviceCapacity, isShared: boolean): FieldError[] {
   if (!policy) return []
-  const valuePath = `${field}.requestPolicy`
+  const policyPath = `${field}.requestPolicy`
   return isShared
-    ? requestPolicyErrors(valuePath, policy, value)
-    : [forbidden(valuePath, 'allowMultipleAllocations must be true')]
+    ? requestPolicyErrors(policyPath, policy, value)
+    : [forbidden(policyPath, 'allowMultipleAllocations must be true')]
 }
 
 const consumptionErrors = (field: string, { counterSet, counters }: DeviceCounterConsumption): FieldError[] => [
