@@ -1,6 +1,7 @@
 /**
- * Runs `npm audit` on the packages that users install. Fails for a known vulnerability of severity high or critical. If the
- * registry does not respond or does not serve advisories, prints that and succeeds, so that a change can be checked without a network.
+ * Runs `npm audit` on the packages that users install. Fails for a known vulnerability of severity high or critical. If npm prints no
+ * report, for example because the registry does not respond or does not serve advisories, prints the reason and succeeds, so that a change
+ * can be checked without a network.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

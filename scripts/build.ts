@@ -1,6 +1,7 @@
 /**
  * `npm run build [-- FOLDER]` writes every package, in the form in which it is published, to build/packages/<name>, or to FOLDER/<name>.
- * Libraries are compiled to JavaScript and declarations; the command is bundled. In the checkout, packages are imported from their sources instead (ADR 40).
+ * Libraries are compiled to JavaScript and declarations; the command is bundled. <name> is the name of the folder in packages/. The checkout
+ * does not use the result: there, packages are imported from their sources (ADR 40).
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -7,7 +7,7 @@ import { bundle } from './bundle.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** Folder of the test's installation. It is in the checkout, where the bundle finds packages that it does not contain. */
 const folder = `${root}.capstan/bundle-test`
-const manifest = `${folder}/dist/sources.json`
+const sourcesFile = `${folder}/dist/sources.json`
 
 /**
  * Creates an installation with a bundle of the command. The sources in the installation only print a line, so that tests detect whether the
@@ -28,7 +28,7 @@ const run = (program: string, ...argv: readonly string[]) => {
   const { stdout, stderr, status } = spawnSync(process.execPath, [`${folder}/bin/${program}`, ...argv], { encoding: 'utf8' })
   return { out: stdout, err: stderr, code: status }
 }
-const sources = () => JSON.parse(readFileSync(manifest, 'utf8')) as [path: string, changed: number, size: number][]
+const sources = () => JSON.parse(readFileSync(sourcesFile, 'utf8')) as [path: string, changed: number, size: number][]
 
 describe('a bundled program', () => {
   test('runs from its bundle', () => {
@@ -53,26 +53,26 @@ describe('a bundled program', () => {
     ['has another size', (all) => all.map(([path, changed, size], i) => [path, changed, i === 7 ? size + 1 : size])],
     ['does not exist', (all) => [...all, ['../src/gone.ts', 0, 0]]],
   ] as const satisfies [string, (all: ReturnType<typeof sources>) => unknown][])(
-    'runs from its sources when a source %s',
+    'runs from its sources when a source that sources.json lists %s',
     (_, change) => {
       const before = sources()
-      writeFileSync(manifest, JSON.stringify(change(before)))
+      writeFileSync(sourcesFile, JSON.stringify(change(before)))
       try {
         for (const program of ['capstan.js', 'envtest.js'])
           expect(run(program, 'version')).toEqual({ code: 0, err: '', out: 'from its sources\n' })
       } finally {
-        writeFileSync(manifest, JSON.stringify(before))
+        writeFileSync(sourcesFile, JSON.stringify(before))
       }
     },
   )
 
   test('runs from its sources when the bundle has no sources.json', () => {
-    const before = readFileSync(manifest)
-    rmSync(manifest)
+    const before = readFileSync(sourcesFile)
+    rmSync(sourcesFile)
     try {
       expect(run('capstan.js', 'version').out).toBe('from its sources\n')
     } finally {
-      writeFileSync(manifest, before)
+      writeFileSync(sourcesFile, before)
     }
   })
 })

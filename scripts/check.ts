@@ -1,6 +1,6 @@
 /**
  * Runs all checks of the checkout except its tests: format, lock file, prose, types, lint, generated files, documentation site, unused
- * code, licences, advisories. With `--mutants [COMMIT]` also runs at most 60 mutants of the lines changed since the commit (default: main).
+ * code, licences, advisories. With `--mutants [COMMIT]` also tests at most 60 mutants of the lines changed since COMMIT (default: main).
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +19,11 @@ const checks: readonly { name: string; command: readonly string[]; help: string 
   { name: 'types', command: ['tsc', '-p', '.'], help: 'correct the types' },
   { name: 'lint', command: ['oxlint', '--deny-warnings'], help: 'npm run fix corrects some findings' },
   { name: 'generated files', command: ['node', 'scripts/gen.ts', '--check'], help: 'npm run gen, and commit the changed files' },
-  { name: 'docs site', command: ['node', 'scripts/docs.ts'], help: 'correct the links that are named' },
+  {
+    name: 'docs site',
+    command: ['node', 'scripts/docs.ts'],
+    help: 'correct the broken links, and link to the pages that cannot be reached',
+  },
   {
     name: 'unused code',
     command: ['knip', '--no-progress'],
@@ -28,12 +32,12 @@ const checks: readonly { name: string; command: readonly string[]; help: string 
   {
     name: 'licences',
     command: ['node', 'scripts/licences.ts'],
-    help: 'use another package, or allow its licence in scripts/licences.ts',
+    help: 'replace the named package, or allow its licence in scripts/licences.ts',
   },
   {
     name: 'advisories',
     command: ['node', 'scripts/audit.ts'],
-    help: 'npm audit shows the version without the vulnerability',
+    help: 'npm audit shows whether a fix is available',
   },
 ]
 

@@ -1,6 +1,6 @@
 /**
- * Builds the documentation site from Markdown files of the repository, with Eleventy, and checks its links. Needs no network. Usage:
- * node scripts/docs.ts [OUTPUT]. The folder OUTPUT is `build/docs` by default.
+ * Builds the documentation site from Markdown files of the repository, with Eleventy, and checks the links within the site. Needs no
+ * network. Usage: node scripts/docs.ts [OUTPUT]. The folder OUTPUT is `build/docs` by default.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -54,7 +54,7 @@ async function build(): Promise<void> {
         markdown.set({ html: true })
         markdown.core.ruler.push('site', ({ tokens, env }) => changeTokens(tokens, pageOf(env as PageData), copies))
       })
-      // Pages are plain Markdown: Eleventy must not evaluate `{{ }}` of an example as a template.
+      // Pages are plain Markdown, not templates: they may contain `{{ }}` as text.
       return { templateFormats: ['md'], markdownTemplateEngine: false }
     },
   })
@@ -87,8 +87,8 @@ function pageOf({ page }: PageData): Page {
 }
 
 /**
- * Adds anchors to headings, and converts links of the repository to links of the site. Adds linked files that are not pages to `copies`, the
- * files to copy into the site.
+ * Adds anchors to headings, and converts links of the repository to links of the site. Adds linked files and folders without a page to
+ * `copies`, which are copied into the site.
  */
 function changeTokens(tokens: readonly Token[], { file }: Page, copies: Set<string>): void {
   const anchorOf = anchorNamer()

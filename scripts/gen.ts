@@ -1,7 +1,7 @@
 /**
- * Writes the files that are generated from sources of this repository: CustomResourceDefinitions, reference pages, requests and
- * responses of hooks. (Files made from upstream's sources have scripts of their own.) Also updates the generated parts of other
- * files: versions in package.json files, the status table in README.md, programs in guides, and the graph of packages in
+ * Writes the files that are generated from sources of this repository: CustomResourceDefinitions, reference pages, requests and responses
+ * of hooks. (Files made from upstream's sources have scripts of their own.) Also updates the generated parts of other files: versions in
+ * package.json files, the status table in README.md, programs in guides, and the table and graph of imports between packages in
  * ARCHITECTURE.md. With `--check` it writes nothing, and fails if a file would change.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -62,7 +62,7 @@ function* generated(): Iterable<[path: string, text: string]> {
   yield ['docs/reference/contracts.md', contractsPage()]
 }
 
-/** Sets the version of the root's package.json in a manifest: for the package, and for its dependencies on packages of the checkout. */
+/** Sets the version of a package, and of its dependencies on packages of the checkout, in the text of its package.json. */
 function withVersion(manifest: string, version: string): string {
   return manifest
     .replace(/"version": "[^"]*"/, `"version": "${version}"`)

@@ -1,6 +1,6 @@
 /**
- * Tests that the generic API server names no built-in resource, with few exceptions. It gets the built-in resources from
- * `kubernetes-kinds`.
+ * Tests that the generic API server names no built-in resource, with few exceptions. The package `kubernetes-kinds` provides the built-in
+ * resources.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -36,7 +36,7 @@ const exceptions: { readonly [name: string]: readonly string[] | 'everywhere' } 
 
 const names = new Set(builtins.all.flatMap(({ group, plural, kind }) => (machineryGroups.has(group) ? [] : [plural, kind])))
 
-test('the code of the generic server names no built-in resource, except those in `machineryGroups` and in `exceptions`', () => {
+test('no string in the code of the generic server equals the plural or kind of a built-in resource, except those in `machineryGroups` and in `exceptions`', () => {
   const found = globSync('**/*.ts', { cwd: root, exclude: ['**/*.{test,suite}.ts', '**/golden-*.ts', 'store/crash-writer.ts'] })
     .flatMap((file) => {
       const code = readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*$/gm, '')

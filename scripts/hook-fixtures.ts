@@ -1,6 +1,6 @@
 /**
- * Generates the files of `packages/extension/fixtures`: a request of each hook, responses of most hooks, and an index with the effects that
- * each response has in core, or with core's error.
+ * Generates the files of `packages/extension/fixtures`: a request of each hook, responses of most hooks, and an index of the hooks and
+ * the responses. For each response it has the effects in core, or core's error.
  */
 import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
 import { hookResponseEffects } from '@capstan/core'
@@ -40,7 +40,7 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
   ]
 }
 
-/** Returns the index entries of the responses that core rejects, each with core's error. @throws Error if core accepts one of them */
+/** Returns the index entries of `rejectedResponses`, each with core's error. @throws Error if core accepts one of these responses */
 export const rejectedByCore = () =>
   Promise.all(
     rejectedResponses.map(async (responseCase) => {
@@ -62,7 +62,7 @@ const requestOf = (hook: Hook): object => ({
 
 const textOf = ({ body }: ResponseCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
-/** Decodes the response with core's hook client. Returns core's error, or the effects of the response in core. */
+/** Decodes the response as core's hook client does. Returns core's error, or the effects of the response in core. */
 async function coreResultOf(responseCase: ResponseCase): Promise<ReturnType<typeof hookResponseEffects>> {
   const { hook, status = 200 } = responseCase
   const handler = 'gate.sample'

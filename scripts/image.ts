@@ -1,7 +1,8 @@
 /**
  * `npm run image -- --base IMAGE@sha256:…`: builds the container image of the `capstan` command, by default for amd64 and arm64
  * (image/README.md). Writes the build context to build/image: the published command, its dependencies in the versions of
- * package-lock.json, Node from its npm packages, and the SBOM. Then runs the builder, unless `--context-only` is present.
+ * package-lock.json, Node from its npm packages, and the SBOM. Then runs docker, or the program of `--builder`, unless
+ * `--context-only` is present.
  */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'

@@ -7,7 +7,7 @@ import { folderCycles, layers, violations } from './layers.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-test('packages import only packages that `layers` allows, and follow the other rules of `violations`', () => {
+test('packages import only those packages of the checkout that `layers` allows, and follow the other rules of `violations`', () => {
   expect(violations(root)).toEqual([])
 })
 
@@ -21,16 +21,16 @@ test('core and local may not import each other', () => {
   expect(layers.local).not.toContain('core')
 })
 
-test('the generic API server may not import the built-in kinds', () => {
+test('the generic API server may import only kube, and the built-in kinds only kube and the generic API server', () => {
   expect(layers.apiserver).toEqual(['kube'])
   expect(layers['kubernetes-kinds']).toEqual(['kube', 'apiserver'])
 })
 
-test('the folders of the package apiserver have no import cycles', () => {
+test('folderCycles finds no import cycle between folders of the package apiserver', () => {
   expect(folderCycles(root)).toEqual([])
 })
 
-test('folderCycles finds import cycles between folders at every depth; in a folder below src, files and a subfolder may import each other', () => {
+test('folderCycles finds import cycles between folders of src and between their subfolders; files of a folder of src and its subfolders may import each other', () => {
   const checkout = mkdtempSync(join(tmpdir(), 'capstan-layers-'))
   const sources = {
     'verbs/write.ts': "import './steps/decode.ts'",

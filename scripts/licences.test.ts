@@ -15,7 +15,7 @@ test.each([
   ['MPL-2.0', true, true],
   ['MPL-2.0', false, false],
   [undefined, false, false],
-] as const)('licence %s, for development only: %s, is allowed: %s', (license, dev, isAllowed) => {
+] as const)('a package with licence %s and `dev: %s` is allowed: %s', (license, dev, isAllowed) => {
   const problems = licenceProblems({ 'node_modules/x': { ...(license === undefined ? {} : { license }), dev } })
   expect(problems).toEqual(isAllowed ? [] : [expect.stringMatching(/^node_modules\/x: licence /)])
 })

@@ -1,9 +1,9 @@
 /**
- * Anchors of headings as GitHub derives them: letters in lower case, digits, hyphens and underscores, hyphens for spaces, and a number after
- * repeated anchors. Other characters are left out.
+ * Anchors of headings by GitHub's rules: letters are in lower case, spaces become hyphens, characters other than letters, digits, hyphens and
+ * underscores are left out, and a repeated anchor gets a number. A link counts as its text.
  */
 
-/** Returns a function for one page, which maps a heading to its anchor. The returned function must be called for all headings in their order. */
+/** Returns a function that maps each heading of one page to its anchor. It must be called for all headings of the page, in their order. */
 export function anchorNamer(): (heading: string) => string {
   const counts = new Map<string, number>()
   return (heading) => {
