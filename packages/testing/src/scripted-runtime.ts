@@ -16,7 +16,7 @@ export type HookScript = {
   }) => { wait?: number; message?: string; response?: object; ignored?: true } | undefined
 }
 
-/** Returns a runtime client. Hooks that the script does not name have no handler. */
+/** Returns a runtime client. `handlersFor` returns no handler for a hook that the script does not name; a call of such a hook succeeds. */
 export function scriptedRuntime(script: HookScript): RuntimeClient {
   const calls = new Map<string, number>()
   const answer = (hook: Hook, forObject: KubeObject, request: object, { onIgnored }: Pick<CallOptions, 'onIgnored'> = {}) => {

@@ -1,6 +1,6 @@
 /**
- * Records the hook calls of a Cluster's lifecycle on a tape. Then compares the extension's responses with the tape, and runs core with the
- * tape instead of the extension.
+ * Tests tapes with the hook calls of a Cluster's lifecycle. One test sends the recorded requests again and compares the responses; the other
+ * runs core with the tape instead of the extension.
  */
 import {
   AfterClusterUpgrade,
@@ -40,7 +40,7 @@ import { lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 /** Returns an extension with patches, hooks that block once or twice, and a handler that throws. */
 function busyExtension(): Extension {
   const callCounts = new Map<string, number>()
-  const times = (count: number, seconds: number, message: string) => {
+  const blockFirst = (count: number, seconds: number, message: string) => {
     const nth = callCounts.get(message) ?? 0
     callCounts.set(message, nth + 1)
     return nth < count ? holdFor(seconds, `${message} ${nth}`) : proceedNow()
@@ -48,15 +48,15 @@ function busyExtension(): Extension {
   return defineExtension({
     name: 'busy',
     handlers: [
-      on(BeforeClusterCreate, { name: 'create' }, () => times(2, 5, 'quota')),
+      on(BeforeClusterCreate, { name: 'create' }, () => blockFirst(2, 5, 'quota')),
       on(AfterControlPlaneInitialized, { name: 'initialized' }, () => proceedNow()),
-      on(BeforeClusterUpgrade, { name: 'before-upgrade' }, () => times(1, 5, 'backup')),
+      on(BeforeClusterUpgrade, { name: 'before-upgrade' }, () => blockFirst(1, 5, 'backup')),
       on(AfterControlPlaneUpgrade, { name: 'after-control-plane', failurePolicy: 'Ignore' }, ({ request }) => {
         if (request.kubernetesVersion === 'v1.35.0') throw new Error('a bug')
-        return times(1, 5, 'checks')
+        return blockFirst(1, 5, 'checks')
       }),
       on(AfterClusterUpgrade, { name: 'after-upgrade' }, () => proceedNow()),
-      on(BeforeClusterDelete, { name: 'delete' }, () => times(1, 5, 'drain')),
+      on(BeforeClusterDelete, { name: 'delete' }, () => blockFirst(1, 5, 'drain')),
       on(DiscoverVariables, { name: 'variables' }, () =>
         proceedWith({ variables: [{ name: 'adminPassword', required: false, schema: { openAPIV3Schema: { type: 'string' } } }] }),
       ),
@@ -89,7 +89,7 @@ async function recordLifecycle(
   return { trace, text, tape: parseTape(text) }
 }
 
-test('requests of a recorded lifecycle that are sent to the extension again get the same responses', async () => {
+test('the requests of a recorded lifecycle get the same responses when they are sent to the extension again', async () => {
   const { tape } = await recordLifecycle(sampleExtension(), {})
   const differing: unknown[] = []
   const transport = inProcess(extensionServer(sampleExtension()))

@@ -30,7 +30,7 @@ afterEach(() => env?.close())
 const demo = new URL('../../lab/demo/', import.meta.url)
 const key = { namespace: 'default', name: 'demo' }
 
-/** Starts a management cluster with an extension that has one handler, and creates the demo. */
+/** Starts a management cluster with an extension that has one handler, and creates the ClusterClass and the Cluster of the demo. */
 async function managementWith(hook: Hook, answer: (nth: number) => Answer) {
   const clock = new VirtualClock()
   const warnings: [string, LogFields][] = []
@@ -84,7 +84,7 @@ test('a handler that fails with a different message each time causes a warning, 
   ])
 })
 
-test('a handler that blocks with a different message each time is called again only after its retry time', async () => {
+test('a handler that blocks with a different message each time is called again only after its retry time, and causes one warning', async () => {
   const management = await managementWith(BeforeClusterCreate, (nth) => holdFor(10, `place ${nth} in the queue`))
   await management.advance(seconds(65))
   const start = management.calls[0]!

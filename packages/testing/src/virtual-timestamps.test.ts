@@ -3,14 +3,17 @@ import { ConfigMap, createClient, hours, minutes, seededRandom, timestamp, Virtu
 import { expect, test } from 'vitest'
 import { virtualTimestamps } from './virtual-timestamps.ts'
 
-/** Starts a server whose clock is nine hours ahead of the virtual clock. The clients `first` and `second` get virtual times, `server` the server's own. */
+/**
+ * Starts a server whose clock is nine hours ahead of `clock`. Returns the clients `first` and `second`, which receive times of `clock`, and
+ * the client `unwrapped`, which receives times of the server's clock.
+ */
 async function start() {
   const clock = new VirtualClock()
   const server = createApiServer({ clock: new VirtualClock(clock.now() + hours(9)), random: seededRandom(1) })
   await server.ready
   const stamps = virtualTimestamps(clock)
   const [first, second] = [0, 1].map(() => createClient(stamps.wrap(server.transport())))
-  return { clock, first: first!, second: second!, server: createClient(server.transport()) }
+  return { clock, first: first!, second: second!, unwrapped: createClient(server.transport()) }
 }
 
 const key = { namespace: 'default', name: 'a' }
@@ -34,8 +37,8 @@ test('the creation and deletion times of an object are the virtual times when th
   })
 })
 
-test("watch events have the virtual creation time, and an update does not change the server's own creation time", async () => {
-  const { first, second, server } = await start()
+test('watch events have the virtual creation time, and an update does not change the creation time on the server', async () => {
+  const { first, second, unwrapped } = await start()
   const { metadata } = await first.list(ConfigMap, { namespace: 'default' })
   const watchEnd = new AbortController()
   const options = { namespace: 'default', resourceVersion: metadata.resourceVersion, signal: watchEnd.signal }
@@ -44,9 +47,9 @@ test("watch events have the virtual creation time, and an update does not change
   expect((await events.next()).value.object.metadata).toEqual(created.metadata)
   watchEnd.abort()
 
-  const realTime = (await server.get(ConfigMap, key)).metadata.creationTimestamp
-  expect(realTime).not.toBe(created.metadata.creationTimestamp)
+  const serverTime = (await unwrapped.get(ConfigMap, key)).metadata.creationTimestamp
+  expect(serverTime).not.toBe(created.metadata.creationTimestamp)
   const updated = await first.update(ConfigMap, { ...created, data: { a: 'b' } })
   expect(updated.metadata.creationTimestamp).toBe(created.metadata.creationTimestamp)
-  expect((await server.get(ConfigMap, key)).metadata.creationTimestamp).toBe(realTime)
+  expect((await unwrapped.get(ConfigMap, key)).metadata.creationTimestamp).toBe(serverTime)
 })

@@ -1,11 +1,11 @@
 /**
- * Replaces the creation and deletion times of a real API server with virtual times, for controllers under test. A client receives, instead
- * of such a time, the virtual time at which it was first received. In requests, the server's own time is restored.
+ * Gives controllers under test virtual times instead of the creation and deletion times of a real API server. A client receives, instead of
+ * such a time, the virtual time when a client first received it. In objects of requests, the server's time is restored.
  */
 import type { ApiRequest, Clock, KubeObject, ObjectMeta, Transport, WatchEvent } from '@capstan/kube'
 import { freeze, isRecord, timestamp } from '@capstan/kube'
 
-/** Converts the creation and deletion times of one server. All its clients share one instance, so that they read the same times. */
+/** Converts the creation and deletion times of one server. Clients whose transports the same instance wraps read the same times. */
 export interface VirtualTimestamps {
   /** Returns a transport that converts creation and deletion times in objects of requests, responses and watch events. */
   wrap(transport: Transport): Transport
@@ -16,14 +16,14 @@ type TimestampField = (typeof timestampFields)[number]
 
 /** Returns the converter for one server. `clock` is the virtual clock. */
 export function virtualTimestamps(clock: Clock): VirtualTimestamps {
-  const timesByField = new Map<string, { readonly real: string; readonly virtual: string }>()
+  const timesByFieldAndUid = new Map<string, { readonly real: string; readonly virtual: string }>()
 
   const virtualTimeOf = (metadata: ObjectMeta, field: TimestampField): string | undefined => {
     const real = metadata[field]
     if (real === undefined) return undefined
     const id = `${field} ${metadata.uid}`
-    let times = timesByField.get(id)
-    if (!times) timesByField.set(id, (times = { real, virtual: timestamp(clock.now()) }))
+    let times = timesByFieldAndUid.get(id)
+    if (!times) timesByFieldAndUid.set(id, (times = { real, virtual: timestamp(clock.now()) }))
     return times.virtual
   }
   const inbound = <T>(object: T): T => {
@@ -41,7 +41,7 @@ export function virtualTimestamps(clock: Clock): VirtualTimestamps {
     if (!isRecord(body) || !isRecord(body.metadata)) return request
     const metadata = { ...body.metadata }
     for (const field of timestampFields) {
-      const real = timesByField.get(`${field} ${String(metadata.uid)}`)?.real
+      const real = timesByFieldAndUid.get(`${field} ${String(metadata.uid)}`)?.real
       if (real !== undefined && metadata[field] !== undefined) metadata[field] = real
     }
     return { ...request, body: { ...body, metadata } }
