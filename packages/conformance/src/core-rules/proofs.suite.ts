@@ -56,18 +56,15 @@ export const violatedRules = (): ReadonlySet<string> =>
 
 const suffixOf = (id: string): string => id.slice(id.indexOf('.'))
 
-/** Suffixes of the ids of rules that one shared declaration makes for several contracts. */
-const families: ReadonlySet<string> = new Set([
-  ...Object.values(perContract).flatMap((rules) => rules.map(({ id }) => suffixOf(id))),
-  '.dry-run',
-  '.several-instances',
-])
+/** Ids of the rules that one shared declaration makes for several contracts. */
+const sharedRules: ReadonlySet<string> = new Set(Object.values(perContract).flatMap((rules) => rules.map(({ id }) => id)))
 
 /**
- * Returns the family of a rule: the suffix of its id if it is one of `families`, otherwise the whole id. The rules of a family share a check,
- * so one test is enough. Exception: `ipam.pausing` has a check of its own, although its suffix is that of a family.
+ * Returns the family of a rule, whose rules share a check, so that one test is enough for all of them: the suffix of the id for a rule that
+ * several contracts have, otherwise the whole id.
  */
-export const familyOf = ({ id }: Rule): string => (families.has(suffixOf(id)) ? suffixOf(id) : id)
+export const familyOf = ({ id }: Rule): string =>
+  sharedRules.has(id) || ['.dry-run', '.several-instances'].includes(suffixOf(id)) ? suffixOf(id) : id
 
 /** Rules that no test violates, by family, with the reason. */
 export const unproved: Readonly<Record<string, string>> = {

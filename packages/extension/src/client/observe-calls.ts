@@ -10,12 +10,13 @@ import type { HookTransport } from './transport.ts'
 
 export interface ObservedCalls {
   /**
-   * Makes a call and reports its response or failure to the observers. An aborted call is not reported.
+   * Makes a call and reports its response or failure to the observers. An aborted call is not reported. `call.hook` has the version that the
+   * handler supports, `reported.hook` the version of the caller; the span has the first one, observers get both.
    * @throws HookFailed, or the signal's reason if it aborts
    */
   call(
     call: Call,
-    traced: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
+    reported: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
     signal: AbortSignal | undefined,
   ): Promise<AnyResponse>
   /** Adds an observer of all later calls. */
@@ -34,16 +35,16 @@ export function createObservedCalls({
   const observers: CallObserver[] = []
   return {
     observe: (observer) => void observers.push(observer),
-    call(call, traced, signal) {
+    call(call, reported, signal) {
       const { hook, target, request } = call
-      const { extensionConfig, handler } = traced
+      const { extensionConfig, handler } = reported
       return clientSpan(tracer, { hook, url: target.url, extensionConfig, handler }, async (headers, endSpan) => {
         const [started, startedAt] = [clock.now(), clock.elapsed()]
         let code: number | undefined
         let attempts = 0
         const notify = (outcome: ObservedCall['outcome']) => {
           const observedCall: ObservedCall = {
-            ...traced,
+            ...reported,
             announcedVersion: hook.version,
             isDeprecated: hook.deprecated !== undefined,
             url: target.url,
