@@ -93,8 +93,8 @@ const sortKey = ({ namespace, cluster, kind, name, hook }: WaitingRecord): strin
   [namespace, cluster, kind === Cluster.kind ? '' : kind, name, hook].join('\n')
 
 /**
- * Returns the kind in the storage version if it is served, because that avoids conversion; otherwise in the first served version, or the
- * first version if none is served.
+ * Returns the kind in the first of these versions that exists: the storage version if it is served, which needs no conversion; the first
+ * served version; the first version.
  */
 function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Kind {
   const served = versions.filter((candidate) => candidate.served)

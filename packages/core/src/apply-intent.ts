@@ -202,7 +202,7 @@ const isEmpty = (value: unknown): boolean =>
 
 /**
  * Converts the manager's `Update` entry, which earlier versions of Capstan wrote, to an `Apply` entry, or removes it if there is an `Apply`
- * entry: otherwise apply would not remove the fields that the intent drops. Also removes `before-first-apply` entries, which would keep every
+ * entry. With an `Update` entry, apply would not remove the fields that the intent drops. Also removes `before-first-apply` entries, which would keep every
  * field. After such a removal, and when the object has no managedFields, the manager gets an `Apply` entry if it has none, so that the API
  * server does not add `before-first-apply`.
  */

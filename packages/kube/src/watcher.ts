@@ -124,8 +124,8 @@ const firstDelay = 100
 const longestDelay = seconds(30)
 
 /**
- * Returns the delay before the next attempt in milliseconds: 0 without failures; otherwise 100, doubled with each further failure up to
- * 30,000, plus a random part of at most the same length, so that clients do not retry at the same time.
+ * Returns the delay before the next attempt in milliseconds: 0 without failures, otherwise 100, doubled with each further failure up to
+ * 30,000. A random time of at most this length is added, so that clients do not retry at the same time.
  */
 export function backoff({ failures }: WatcherState, random: Random): number {
   if (failures === 0) return 0

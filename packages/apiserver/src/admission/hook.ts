@@ -78,8 +78,8 @@ export const mayMatch = ({ webhook }: Hook, { group, plural }: { group: string; 
   )
 
 /**
- * Returns the version of the resource that the webhook receives: the requested version if a rule matches it; otherwise, unless the
- * matchPolicy is Exact, the first of `otherVersions` that a rule matches. Returns `undefined` when no rule matches.
+ * Returns the version of the resource that the webhook receives: the requested version if a rule matches it. Otherwise, with the
+ * matchPolicy Equivalent, the first of `otherVersions` that a rule matches. Returns `undefined` when no rule matches.
  */
 export function matchedVersion<T extends GroupVersionResource>(
   { webhook }: Hook,

@@ -13,8 +13,9 @@ export interface ResourceSetScope {
   /** A private draft. */
   readonly resourceSet: ClusterResourceSet
   /**
-   * Absent when the condition ResourcesApplied stays unchanged: during deletion (unless the Clusters could not be determined), without
-   * selected Clusters, and when resources were not applied because of errors that the condition does not cover.
+   * Absent when the condition ResourcesApplied stays unchanged. This is the case without selected Clusters, and when resources were not
+   * applied because of errors that the condition does not cover. During deletion it is always the case, unless the Clusters could not be
+   * determined.
    */
   report?: AppliedReport
   /** False when resources were not applied because a selected Cluster has no connection, unless a conflict ends the reconcile. */

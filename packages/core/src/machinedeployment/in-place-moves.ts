@@ -54,8 +54,8 @@ export function moveCandidates(rollout: Rollout): readonly SetCounts[] {
 }
 
 /**
- * Changes the plan so that no surge Machine is created while Machines can be moved instead, or a single one when the rollout is stuck
- * otherwise. Machines that are missing even without surge are created as usual.
+ * Changes the plan so that no surge Machine is created while Machines can be moved instead. If the rollout is stuck without a surge Machine,
+ * one is created. Machines that are missing even without surge are created as usual.
  */
 export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
   const { maxSurge, current, inPlace } = rollout

@@ -1,6 +1,6 @@
 /**
- * Finds the end of a JSON value in bytes and reports syntax errors with Go's texts, which name the unexpected byte, unless the input is
- * empty or truncated. Upstream: encoding/json, scanner, Go 1.26.
+ * Finds the end of a JSON value in bytes, and reports syntax errors with Go's texts. Except for an empty or truncated input, these texts
+ * name the unexpected byte. Upstream: encoding/json, scanner, Go 1.26.
  */
 import { WireError } from './wire-error.ts'
 

@@ -30,8 +30,8 @@ export interface HttpsTransportOptions {
   /** Timeout of requests in milliseconds; default one minute. For a watch: the time until the server has accepted it. */
   timeout?: number
   /**
-   * Milliseconds without data after which a watch fails, at most a quarter later; default 11 minutes, because the server ends a watch
-   * without `timeoutSeconds` after the time that this transport requests, at most 10 minutes.
+   * Milliseconds without data after which a watch fails, at most a quarter later. Default 11 minutes: the server ends each watch earlier,
+   * because this transport requests a `timeoutSeconds` of at most 10 minutes, unless the caller sets it.
    */
   stallAfter?: number
   /** Size limit of responses except those to watches; default 512 MiB. */
@@ -69,8 +69,8 @@ class HttpsTransport implements Transport {
   readonly #url: URL
   readonly #agent: Agent
   /**
-   * Agent for Leases, because a Lease that is renewed late is lost, and for Events, because a manager sends them one after the other: if
-   * each waited for other requests, later Events would be sent late.
+   * Agent for requests that must not wait for other requests. A Lease that is renewed late is lost. A manager sends Events one after the
+   * other, so that each wait would delay all later Events.
    */
   readonly #directAgent: Agent
   readonly #watchAgent: Agent

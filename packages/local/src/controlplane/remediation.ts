@@ -125,8 +125,8 @@ export function planRemediation(facts: RemediationFacts): Remediation {
 }
 
 /**
- * Whether the healthy etcd members of these Machines are a quorum; with `joining`, whether they are a quorum after one more member has
- * joined, which counts as unhealthy unless it is the first or second.
+ * Whether the healthy etcd members of these Machines are a quorum. With `joining`, one more member is counted, and as unhealthy unless it
+ * is the first or second member.
  * Upstream: targetEtcdClusterHealthy.
  */
 export function keepsQuorum(machines: readonly PlannedMachine[], joining = false): boolean {
