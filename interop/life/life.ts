@@ -87,7 +87,10 @@ export interface DesiredState {
   readonly controlPlane: number
   /** Number of Machines that belong neither to the control plane nor to a pool. */
   readonly workers: number
-  /** Number of machines in the Cluster's pool. Default: `plain` is created without a pool, and an existing pool is neither changed nor checked. */
+  /**
+   * Number of machines in the Cluster's pool. Default: `plain` is created without a pool; the number of machines of an existing pool is not
+   * changed, and the pool is not checked. An upgrade of `classy` upgrades its pool in any case.
+   */
   readonly pool?: number
 }
 

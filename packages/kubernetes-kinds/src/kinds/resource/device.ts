@@ -25,8 +25,8 @@ export function deviceErrors(field: string, device: Device, old: Device | undefi
   return [
     ...labelErrors(`${field}.name`, device.name),
     ...(members > MaxMembers ? [invalid(field, members, tooMany)] : []),
-    ...mapErrors(`${field}.attributes`, attributes, nameLimits, qualifiedNameErrors, attributeErrors),
-    ...mapErrors(`${field}.capacity`, capacity, nameLimits, qualifiedNameErrors, (entryPath, entry) =>
+    ...mapErrors(`${field}.attributes`, attributes, mapLimits, qualifiedNameErrors, attributeErrors),
+    ...mapErrors(`${field}.capacity`, capacity, mapLimits, qualifiedNameErrors, (entryPath, entry) =>
       capacityErrors(entryPath, entry, isShared),
     ),
     ...(old && same(taints, old.taints) ? [] : listErrors(`${field}.taints`, taints, MaxTaints, taintErrors)),
@@ -42,7 +42,8 @@ export function deviceErrors(field: string, device: Device, old: Device | undefi
   ]
 }
 
-const nameLimits = { shownKey: MaxQualifiedName }
+/** Longer names are shortened in the paths of errors. `deviceErrors` limits the number of entries. */
+const mapLimits = { shownKey: MaxQualifiedName }
 
 /** Requires exactly one value. Lists of values, a feature that upstream disables by default, were dropped before validation. */
 function attributeErrors(field: string, attribute: DeviceAttribute): FieldError[] {
