@@ -1,13 +1,17 @@
 import { expect, test } from 'vitest'
 import { changedLines, isMutated, sample, testsFor } from './mutants.ts'
 
-test('a larger sample of the same seed begins with the smaller sample', () => {
-  const all = Array.from({ length: 1000 }, (_, index) => index)
-  const few = sample(all, 20, 7)
-  expect(new Set(few).size).toBe(20)
-  expect(sample(all, 60, 7).slice(0, 20)).toEqual(few)
-  expect(sample(all, 20, 8)).not.toEqual(few)
-  expect(sample([1, 2], 5, 1)).toHaveLength(2)
+const numbers = Array.from({ length: 1000 }, (_, index) => index)
+
+test('a sample has the requested number of different elements, or all elements if there are fewer', () => {
+  expect(new Set(sample(numbers, 20, 7)).size).toBe(20)
+  expect(sample([1, 2], 5, 1).toSorted((a, b) => a - b)).toEqual([1, 2])
+})
+
+test('a larger sample of the same seed begins with the smaller sample, and another seed selects another sample', () => {
+  const few = sample(numbers, 20, 7)
+  expect(sample(numbers, 60, 7).slice(0, 20)).toEqual(few)
+  expect(sample(numbers, 20, 8)).not.toEqual(few)
 })
 
 test.each([
@@ -23,7 +27,7 @@ test.each([
   ['packages/core/src/machine/README.md', false],
 ])('%s is mutated: %s', (file, expected) => expect(isMutated(file)).toBe(expected))
 
-test('tests that reach a statement run in order of their distance from its file, then of their duration', () => {
+test('testsFor returns the test files that reach a statement, in order of their distance from its file, then of their duration', () => {
   const aTest = (test: string, seconds: number, ...reached: number[]) => ({ test, seconds, reached })
   const tests = [
     aTest('packages/testing/src/far.test.ts', 1, 15),
