@@ -23,7 +23,7 @@ const itemsOf = (name: string): readonly PublishedObject[] => {
   return (parse(readFileSync(file, 'utf8')) as { items: readonly PublishedObject[] }).items
 }
 
-/** Returns the object without the parts that all objects have: apiVersion, kind, annotation, and the label of default roles. */
+/** Returns the object without apiVersion, kind, the annotation and the label `kubernetes.io/bootstrapping`, which all objects have. */
 function ownContent({ metadata: { name, namespace, labels = {} }, ...fields }: PublishedObject): object {
   const own = Object.entries(labels).filter(([label]) => label !== 'kubernetes.io/bootstrapping')
   return {

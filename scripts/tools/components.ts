@@ -1,6 +1,6 @@
 /**
- * The programs, mostly upstream's, that tests run against. `go install` rejects modules with replace directives, so each program is built in
- * a generated Go module that requires published modules.
+ * The Go programs, mostly upstream's, that interop suites, benchmarks and scripts run. `go install` rejects modules with replace directives,
+ * so each program is built in a generated Go module that requires published modules.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -33,12 +33,12 @@ export interface ToolModule {
   readonly variables: { readonly [name: string]: string }
   /** Go files of the module by name, for programs whose main package is not upstream's. */
   readonly sources?: { readonly [file: string]: string }
-  /** A `go` command that generates additional files, such as `go run` of a generator. */
+  /** Arguments of a `go` command that generates additional files, such as `run` and a generator. */
   readonly generate?: readonly string[]
 }
 
 export interface Component {
-  /** Name of the program, and of the file. */
+  /** Name of the program, and of its file in the cache. */
   readonly name: string
   readonly module: ToolModule
   /** The main package; `.` is the main package of the generated module. */
@@ -150,7 +150,7 @@ const conversionPeer: ToolModule = {
   sources: conversionPeerSources,
 }
 
-/** All programs. `cabpk`, `kcp` and `capd` are the usual abbreviations for upstream's providers. */
+/** All programs. `cabpk`, `kcp` and `capd` are the usual abbreviations for three of upstream's providers. */
 export const components: readonly Component[] = [
   { name: 'kubectl', module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubectl' },
   { name: 'etcd', module: etcd, package: '.' },

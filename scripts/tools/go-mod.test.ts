@@ -9,7 +9,7 @@ const module = {
   variables: {},
 }
 
-test('goMod replaces only the staging modules that upstream requires, by their published release', () => {
+test('goMod replaces the modules that upstream requires in version v0.0.0, and no others, by their published release', () => {
   const upstream =
     'require (\n\tgithub.com/x/y v1.2.3\n\tk8s.io/api v0.0.0\n\tk8s.io/utils v0.0.0-2026\n\tk8s.io/kubectl v0.0.0\n)\n'
   expect(goMod({ ...module, staging: { of: 'k8s.io/kubernetes', version: 'v0.36.2' } }, upstream)).toBe(

@@ -11,7 +11,7 @@ const names = process.argv.slice(2)
 const known = components.map(({ name }) => name).join(', ')
 
 try {
-  if (names.length === 0) throw new ToolError(`usage: node scripts/tools/main.ts NAME... (of ${known})`)
+  if (names.length === 0) throw new ToolError(`usage: node scripts/tools/main.ts NAME...\nEach NAME is one of ${known}`)
   const chosen = names.map((name) => {
     const component = components.find((c) => c.name === name)
     if (!component) throw new ToolError(`unknown program "${name}": expected one of ${known}`)

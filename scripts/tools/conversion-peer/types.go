@@ -17,13 +17,13 @@ type field struct {
 	omit string
 }
 
-// printer records the structs that structOf reaches: their fields by name of the struct, and these names in the order of first use.
-type printer struct {
+// recorder records the structs that structOf reaches: their fields by name of the struct, and these names in the order of first use.
+type recorder struct {
 	structs map[string][]field
 	order   []string
 }
 
-func (p *printer) typeOf(t reflect.Type) string {
+func (r *recorder) typeOf(t reflect.Type) string {
 	switch t.String() {
 	case "v1.Time", "v1.MicroTime":
 		return "time"
@@ -46,35 +46,35 @@ func (p *printer) typeOf(t reflect.Type) string {
 	case reflect.String:
 		return "string"
 	case reflect.Pointer:
-		return "*" + p.typeOf(t.Elem())
+		return "*" + r.typeOf(t.Elem())
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return "bytes"
 		}
-		return "[]" + p.typeOf(t.Elem())
+		return "[]" + r.typeOf(t.Elem())
 	case reflect.Map:
-		return "{}" + p.typeOf(t.Elem())
+		return "{}" + r.typeOf(t.Elem())
 	case reflect.Struct:
-		return p.structOf(t)
+		return r.structOf(t)
 	default:
 		panic("no name for " + t.String())
 	}
 }
 
-func (p *printer) structOf(t reflect.Type) string {
+func (r *recorder) structOf(t reflect.Type) string {
 	// The name contains the last two folders of the package: core/v1beta1.Machine, core/v1beta2.Machine, meta/v1.Condition.
 	path := strings.Split(t.PkgPath(), "/")
 	name := strings.Join(path[max(0, len(path)-2):], "/") + "." + t.Name()
-	if _, known := p.structs[name]; known {
+	if _, known := r.structs[name]; known {
 		return name
 	}
-	p.structs[name] = nil
-	p.order = append(p.order, name)
-	p.structs[name] = p.fields(t)
+	r.structs[name] = nil
+	r.order = append(r.order, name)
+	r.structs[name] = r.fields(t)
 	return name
 }
 
-func (p *printer) fields(t reflect.Type) []field {
+func (r *recorder) fields(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -83,7 +83,7 @@ func (p *printer) fields(t reflect.Type) []field {
 			continue
 		}
 		if f.Anonymous && name == "" {
-			fields = append(fields, p.fields(f.Type)...)
+			fields = append(fields, r.fields(f.Type)...)
 			continue
 		}
 		omit := ""
@@ -95,27 +95,27 @@ func (p *printer) fields(t reflect.Type) []field {
 				omit += "z"
 			}
 		}
-		fields = append(fields, field{name, p.typeOf(f.Type), omit})
+		fields = append(fields, field{name, r.typeOf(f.Type), omit})
 	}
 	return fields
 }
 
 // printTypes writes one line of JSON: the name of the struct of each kind in each version, and the fields of these structs and of all structs
-// that they contain, directly or indirectly.
+// that the types of these fields name, directly or indirectly.
 func printTypes(out *bufio.Writer) {
-	p := printer{structs: map[string][]field{}}
+	r := recorder{structs: map[string][]field{}}
 	roots := map[string]string{}
 	for kind, spokes := range versions {
 		for _, spoke := range spokes {
 			group, _, _ := strings.Cut(spoke.apiVersion, "/")
-			roots[spoke.apiVersion+" "+kind] = p.structOf(reflect.TypeOf(spoke.empty()).Elem())
-			roots[hubs[group]+" "+kind] = p.structOf(reflect.TypeOf(spoke.hub()).Elem())
+			roots[spoke.apiVersion+" "+kind] = r.structOf(reflect.TypeOf(spoke.empty()).Elem())
+			roots[hubs[group]+" "+kind] = r.structOf(reflect.TypeOf(spoke.hub()).Elem())
 		}
 	}
 	structs := map[string][]string{}
-	for _, name := range p.order {
+	for _, name := range r.order {
 		lines := []string{}
-		for _, f := range p.structs[name] {
+		for _, f := range r.structs[name] {
 			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.name, f.typ, f.omit)))
 		}
 		structs[name] = lines

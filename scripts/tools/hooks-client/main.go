@@ -2,8 +2,8 @@
 //
 // Each line of the input is a command, a JSON object. The program writes one JSON object for each command, {"error"} after a failure:
 //
-//	{"url", "caBundle", "handler", "request"}    sets the server, the handler and the request of all later calls, and makes one call; the
-//	                                             output is {}
+//	{"url", "caBundle", "handler", "request"}    sets the server, the handler and the request of the following calls, and makes the first
+//	                                             call; the output is {}
 //	{"calls", "inFlight"}                        makes this number of calls, of which at most inFlight are concurrent; the output is
 //	                                             {"seconds", "latencies"}: the total time in seconds, and the time of each call in
 //	                                             microseconds

@@ -26,9 +26,9 @@ func writeOpenAPI(known *catalog.Catalog, out io.Writer) error {
 	for hook, descriptor := range known.AllKnownHooks() {
 		meta := descriptor.Metadata
 		operation := object{"tags": meta.Tags, "deprecated": meta.Deprecated}
-		name := ""
+		handler := ""
 		if !meta.Singleton {
-			name = "{name}"
+			handler = "{name}"
 			operation["parameters"] = []object{{"name": "name", "in": "path", "required": true, "schema": object{"type": "string"}}}
 		}
 		request, err := known.Request(hook)
@@ -54,12 +54,12 @@ func writeOpenAPI(known *catalog.Catalog, out io.Writer) error {
 			return err
 		}
 		operation["responses"] = object{"200": responseContent}
-		paths[catalog.GVHToPath(hook, name)] = object{"post": operation}
+		paths[catalog.GVHToPath(hook, handler)] = object{"post": operation}
 	}
 	return json.NewEncoder(out).Encode(object{"openapi": "3.0.0", "paths": paths, "components": object{"schemas": schemas}})
 }
 
-// addSchema adds the schema of a type, and the schemas to which it refers, to schemas.
+// addSchema adds the schema of a type, and those to which it refers, directly or indirectly, to schemas.
 func addSchema(defined map[string]common.OpenAPIDefinition, name string, schemas map[string]spec.Schema) error {
 	if _, added := schemas[componentName(name)]; added {
 		return nil

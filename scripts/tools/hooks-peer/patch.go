@@ -19,8 +19,8 @@ type patchResult struct {
 	Error string          `json:"error,omitempty"`
 }
 
-// patchAll reads requests from in, applies the patch of each, and writes the results to out. It uses the library and the options of
-// upstream's core.
+// patchAll reads requests from in, applies the patch of each, and writes the results to out. It calls the same functions of the library
+// as upstream's core.
 func patchAll(in io.Reader, out io.Writer) error {
 	requests := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
 	lines := bufio.NewWriterSize(out, 1<<20)
