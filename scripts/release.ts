@@ -1,8 +1,8 @@
 /**
- * `npm run release` checks that all packages have the version of package.json and that CHANGELOG.md has a section for this version, builds
- * and packs every package, writes build/release (tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md), and publishes the tarballs to npm with
+ * `npm run release` checks that all packages have the version of package.json and that CHANGELOG.md has text for this version, builds and
+ * packs every package, writes build/release (tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md), and publishes the tarballs to npm with
  * provenance. It requires a clean checkout, a tag of the version at HEAD, and a repository in package.json. With `--dry-run` it publishes
- * nothing and requires none of these three; a section "Unreleased" in CHANGELOG.md is then enough.
+ * nothing and requires none of these three; text under "Unreleased" in CHANGELOG.md is then enough.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -24,7 +24,7 @@ const problems = [
   ...sourcePackages().flatMap(({ folder: name, manifest }) =>
     manifest.version === version
       ? []
-      : [`packages/${name}/package.json has version ${manifest.version}, package.json ${version}: run npm run gen`],
+      : [`packages/${name}/package.json has version ${manifest.version}, but package.json has ${version}: run npm run gen`],
   ),
   ...(isDryRun ? [] : problemsOfPublishing()),
 ]
@@ -53,10 +53,10 @@ const { components } = JSON.parse(sbom) as { components: readonly unknown[] }
 console.log(`sbom.cdx.json: ${components.length} components; SHA256SUMS; NOTES.md from "${notes!.heading}"`)
 console.log(
   repository === undefined
-    ? 'Provenance: requested in every manifest; npm grants it only once package.json names the repository, in a CI job with id-token: write.'
-    : 'Provenance: requested in every manifest; npm grants it in a CI job with id-token: write.',
+    ? 'Every published package.json requests provenance. npm grants it only if the package.json of the checkout names the repository, and only in a CI job; in GitHub Actions, the job needs id-token: write.'
+    : 'Every published package.json requests provenance. npm grants it only in a CI job; in GitHub Actions, the job needs id-token: write.',
 )
-if (isDryRun) console.log(`Dry run: nothing was published. ${folder}`)
+if (isDryRun) console.log(`Dry run: nothing was published. The files are in ${folder}`)
 else for (const { path } of tarballs) execFileSync('npm', ['publish', '--provenance', path], { cwd: root, stdio: 'inherit' })
 
 function problemsOfPublishing(): string[] {

@@ -1,4 +1,4 @@
-/** Reads the `package.json` of each package of the checkout, and computes the `package.json` of the published package from it. */
+/** Reads the `package.json` files of the checkout and of its packages, and makes those of the published packages. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,7 +17,7 @@ export interface Manifest {
   readonly bin?: Readonly<Record<string, string>>
 }
 
-/** A package of the checkout; `folder` is its name below packages/. */
+/** A package of the checkout; `folder` is the name of its folder in packages/. */
 export interface SourcePackage {
   readonly folder: string
   readonly manifest: Manifest
