@@ -73,7 +73,7 @@ function isKnownForm(language: string, modifier: string): boolean {
 const summaries = /^\d+ pass, |^No findings: /
 
 /**
- * Removes the parts of an output line that differ from run to run: numbers, column alignment, and the leading time. Returns
+ * Removes the parts of an output line that differ from run to run: numbers, durations, column alignment, and the leading time. Returns
  * summaries unchanged.
  */
 export const comparable = (line: string): string => (summaries.test(line) ? line : withoutNumbers(line))
@@ -81,6 +81,7 @@ export const comparable = (line: string): string => (summaries.test(line) ? line
 const withoutNumbers = (line: string): string =>
   line
     .replace(/^\s*\d+\.\ds {2}/, '')
+    .replace(/\b(?:\d+[ydhms])+\b/g, 'DURATION')
     .replace(/\d+/g, 'N')
     .replace(/\s+/g, ' ')
     .trim()
