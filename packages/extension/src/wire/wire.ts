@@ -127,7 +127,8 @@ class Decoder {
         return this.#number(schema, place)
       case 'boolean':
         if (byte !== Byte.t && byte !== Byte.f) throw this.#mismatch(place)
-        return this.#skip() === 4
+        this.#skip()
+        return byte === Byte.t
       case undefined:
         return this.#any()
     }

@@ -122,7 +122,7 @@ describe('mirror', () => {
       'with a reason of several words is Unknown',
       [{ type: 'Ready', status: 'False', reason: 'no power' }],
       {},
-      'Ready Unknown InvalidConditionReported reason for the Ready condition must be one word of letters, digits and _,: that has at most 1024 characters',
+      'Ready Unknown InvalidConditionReported reason for the Ready condition must begin with a letter, contain only letters, digits, "_", "," and ":", and end in a letter, digit or "_", with at most 1024 characters',
     ],
     [
       'with a message that is not a string is Unknown',

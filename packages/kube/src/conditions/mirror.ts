@@ -15,7 +15,10 @@ export interface MirrorOptions {
   readonly as?: string | Pick<ConditionType, 'type'>
   /** Result, without its type, while the source does not report the condition. */
   readonly fallback?: Omit<NewCondition, 'type'>
-  /** Reason of a condition that is True and has no reason, as in older contracts, or `NoReasonReported`. Default: `NoReasonReported`. */
+  /**
+   * Reason of the result when the copied condition is True, and its reason is missing, as in older contracts, or is `NoReasonReported`. By
+   * default, the result then has the reason `NoReasonReported`.
+   */
   readonly trueReason?: string
 }
 
@@ -87,7 +90,8 @@ function invalidCondition(condition: unknown): string | undefined {
 function invalidTexts({ type, reason, message }: { readonly [Field in keyof ReportedCondition]: unknown }): string | undefined {
   const isReason = typeof reason === 'string' && reason.length <= maxLength && reasonPattern.test(reason)
   if (reason && !isReason) {
-    return `reason for the ${String(type)} condition must be one word of letters, digits and _,: that has at most ${maxLength} characters`
+    const rule = `must begin with a letter, contain only letters, digits, "_", "," and ":", and end in a letter, digit or "_"`
+    return `reason for the ${String(type)} condition ${rule}, with at most ${maxLength} characters`
   }
   return message && typeof message !== 'string' ? `message for the ${String(type)} condition must be a string` : undefined
 }
