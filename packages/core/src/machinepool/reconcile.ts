@@ -46,9 +46,9 @@ export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise
       reportStatus(scope, clock.now())
       return proceed()
     },
-    // As upstream, observedGeneration stays unchanged while a referenced object is missing. Unless the MachinePool is being deleted, it also
-    // stays unchanged in two cases. First, the workload cluster is disconnected. Second, the infrastructure machine pool is being deleted, so
-    // that `workload` is not set, and `lacksProviderIDs` is false.
+    // As upstream, observedGeneration of a MachinePool that is not being deleted stays unchanged in three cases: a referenced object is
+    // missing; the workload cluster is disconnected; the infrastructure machine pool is being deleted, so that `workload` is not set, and
+    // `lacksProviderIDs` is false.
     observesGeneration: ({ bootstrap, infrastructure, workload, machinePool }) =>
       bootstrap.state !== 'missing' &&
       infrastructure.state !== 'missing' &&
