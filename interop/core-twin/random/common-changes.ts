@@ -79,6 +79,7 @@ export const commonChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const [name, controlPlane] = choose(
+      // Listed twice, so that it is chosen more often.
       reportOf('ready', hostedControlPlane),
       reportOf('ready', hostedControlPlane),
       reportOf('nothing', undefined),

@@ -90,15 +90,18 @@ function normalize(value: unknown, fields: Fields, path: string, report: (path: 
   }
 }
 
-/** Returns the formats in a schema for which `isKnown` returns false. Upstream: GetUnrecognizedFormats. */
+/**
+ * Returns the formats in a schema for which `isKnown` returns false. Does not visit the schemas of a list `items`, which structural schemas
+ * do not have. Upstream: GetUnrecognizedFormats.
+ */
 export function unknownFormats(schema: unknown, isKnown: (type: string | undefined, format: string) => boolean): Set<string> {
   const formats = new Set<string>()
-  const visit = (schemaOrList: unknown): void => {
-    if (!isRecord(schemaOrList)) return
-    const { type, format } = schemaOrList
+  const visit = (maybeSchema: unknown): void => {
+    if (!isRecord(maybeSchema)) return
+    const { type, format } = maybeSchema
     if (typeof format === 'string' && format !== '' && !isKnown(typeof type === 'string' ? type : undefined, format))
       formats.add(format)
-    for (const [field, member] of Object.entries(schemaOrList)) {
+    for (const [field, member] of Object.entries(maybeSchema)) {
       const normalization = Object.hasOwn(schemaFields, field) ? schemaFields[field] : undefined
       if (normalization === 'schema' || normalization === 'quiet schema') visit(member)
       else if (

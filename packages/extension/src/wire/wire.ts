@@ -206,6 +206,7 @@ class Decoder {
     const value = Number(text)
     const fits = schema.type === 'number' ? Number.isFinite(value) : fitsInteger(text, schema.format)
     if (!fits) throw mismatch(`number ${text}`, place)
+    // Converts -0 to 0.
     return value === 0 ? 0 : value
   }
 
