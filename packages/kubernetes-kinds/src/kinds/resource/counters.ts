@@ -5,6 +5,9 @@ import { labelErrors, MaxName } from './names.ts'
 
 const limits = { max: 32, shownKey: MaxName }
 
-/** Validates the counters of a counter set in a ResourceSlice: the available amounts, or the amounts that a device consumes. */
+/**
+ * Validates the number and the names of counters: those of a counter set in a ResourceSlice, or those that a device consumes. Amounts are not
+ * validated here.
+ */
 export const counterErrors = (field: string, counters: { readonly [name: string]: Counter } = {}): FieldError[] =>
   Object.keys(counters).length === 0 ? [required(field)] : mapErrors(field, counters, limits, labelErrors)
