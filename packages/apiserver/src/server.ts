@@ -53,7 +53,7 @@ export interface WebhookOptions {
 /** Built-in kinds, which the caller of `createGenericServer` provides. */
 export interface BuiltinKinds {
   readonly resources: BuiltinResources
-  /** Returns the handler of requests for a kind that is not stored, or for a subresource that is not part of an object. */
+  /** Returns the handler of requests for a kind that is not stored, or for a subresource that the generic verbs do not implement. */
   readonly handlerFor: (context: RequestContext) => Handler | undefined
   /** Admission plugins except NamespaceLifecycle, webhooks and policies, in the order in which they are called. */
   readonly plugins: readonly Plugin[]

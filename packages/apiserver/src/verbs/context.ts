@@ -59,7 +59,7 @@ export interface RequestContext {
   readonly isInternal?: true
 }
 
-/** Handles requests for a kind that is not stored, or for a subresource that is not part of an object. */
+/** Handles requests for a kind that is not stored, or for a subresource that the generic verbs do not implement. */
 export type Handler = (server: ServerContext, context: RequestContext) => Result | Promise<Result>
 type Result = KubeObject | ObjectList | Status
 
