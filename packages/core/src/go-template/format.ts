@@ -57,6 +57,10 @@ function plainText(value: number): string {
   return shift < 0 ? `${sign}0.${'0'.repeat(-shift - 1)}${whole}${fraction}` : `${sign}${whole}${fraction.padEnd(shift, '0')}`
 }
 
+/** Quotes a text with backquotes, as Go's `%#q` does, or with double quotes if it has a backquote or a control character other than a tab. */
+export const backquoted = (value: string): string =>
+  /[`\uFEFF]|[\p{Cc}--[\t\u0080-\u009f]]/v.test(value) ? quotedGo(value) : `\`${value}\``
+
 interface Directive {
   readonly flags: string
   readonly width: number | undefined
@@ -145,7 +149,7 @@ function formatByVerb(value: Value, directive: Directive): string | undefined {
   if (typeof value === 'string') {
     const truncated = precision === undefined ? value : Array.from(value).slice(0, precision).join('')
     if (verb === 's') return truncated
-    if (verb === 'q') return flags.includes('#') && !truncated.includes('`') ? `\`${truncated}\`` : quotedGo(truncated)
+    if (verb === 'q') return flags.includes('#') ? backquoted(truncated) : quotedGo(truncated)
     if (verb === 'x' || verb === 'X') return withCase(Buffer.from(truncated).toString('hex'), verb)
     return undefined
   }

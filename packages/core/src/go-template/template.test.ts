@@ -84,6 +84,16 @@ describe('a template fails when', () => {
     ['the output is too long', '{{ range until 100000 }}0123456789ABCDEF{{ end }}', 'output is larger than 1048576 bytes'],
     ['a list is too long', '{{ until 100000000 }}', 'list is longer than 100000'],
     [
+      'deepCopy copies a list that contains another one twice, and so on',
+      '{{ $x := list 1 }}{{ range until 100 }}{{ $x = list $x $x }}{{ end }}{{ deepCopy $x }}',
+      'error calling deepCopy: copy contains more than 1000000 values',
+    ],
+    [
+      'merge copies a list that contains another one twice, and so on',
+      '{{ $x := list 1 }}{{ range until 100 }}{{ $x = list $x $x }}{{ end }}{{ merge (dict) (dict "x" $x) }}',
+      'error calling merge: copy contains more than 1000000 values',
+    ],
+    [
       'nested loops take too many steps',
       '{{ range until 99999 }}{{ range until 99999 }}{{ end }}{{ end }}',
       'execution takes more than 1000000 steps',

@@ -108,10 +108,21 @@ export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
 const notA = (goType: string, value: Value): Error =>
   new Error(`interface conversion: interface {} is ${isNil(value) ? 'nil' : typeName(value)}, not ${goType}`)
 
-/** Copies lists and maps. A version remains as it is; in upstream, `deepCopy` makes it 0.0.0. */
-function deepCopy(value: Value): Value {
-  if (Array.isArray(value)) return value.map(deepCopy)
-  return isMap(value) ? mapOf(Object.entries(value).map(([key, item]) => [key, deepCopy(item)])) : value
+/** Limit of the values in a copy. A list that contains another one twice, and so on, has exponentially many values. */
+const MaxCopiedValues = 1_000_000
+
+/**
+ * Copies lists and maps. A version remains as it is; in upstream, `deepCopy` makes it 0.0.0.
+ * @throws Error when the copy has too many values
+ */
+function deepCopy(original: Value): Value {
+  let count = 0
+  const copy = (value: Value): Value => {
+    if (++count > MaxCopiedValues) throw new Error(`copy contains more than ${MaxCopiedValues} values`)
+    if (Array.isArray(value)) return value.map(copy)
+    return isMap(value) ? mapOf(Object.entries(value).map(([key, item]) => [key, copy(item)])) : value
+  }
+  return copy(original)
 }
 
 /** Sets any key, also `__proto__`. */

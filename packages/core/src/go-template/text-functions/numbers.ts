@@ -18,8 +18,8 @@ const extremum = (isBetter: (a: bigint, b: bigint) => boolean) =>
 const floats = (combine: (a: number, b: number) => number) =>
   variadic(['any'], 'any', (first, ...others) => others.map(floatOf).reduce(combine, floatOf(first)))
 const decimals = (combine: (a: Decimal, b: Decimal) => Decimal) =>
-  variadic(['any'], 'any', (first, ...others) => numberOf(others.map(toDecimal).reduce(combine, toDecimal(first))))
-const toDecimal = (value: Value): Decimal => decimalOf(floatOf(value))
+  variadic(['any'], 'any', (first, ...others) => numberOf(others.map(asDecimal).reduce(combine, asDecimal(first))))
+const asDecimal = (value: Value): Decimal => decimalOf(floatOf(value))
 
 export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   int: goFunction(['any'], intOf),
@@ -38,8 +38,8 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   max: extremum((a, b) => a > b),
   biggest: extremum((a, b) => a > b),
   min: extremum((a, b) => a < b),
-  addf: variadic([], 'any', (...values) => numberOf(values.map(toDecimal).reduce(add, toDecimal(0)))),
-  add1f: goFunction(['any'], (value) => numberOf(add(toDecimal(value), toDecimal(1)))),
+  addf: variadic([], 'any', (...values) => numberOf(values.map(asDecimal).reduce(add, asDecimal(0)))),
+  add1f: goFunction(['any'], (value) => numberOf(add(asDecimal(value), asDecimal(1)))),
   subf: decimals(subtract),
   mulf: decimals(multiply),
   divf: decimals(divide),

@@ -1,7 +1,6 @@
 /** Sprig's functions on regular expressions, with RE2 syntax: no pattern takes exponential time. Upstream: sprig v3, regex.go. */
 import { RE2JS, RE2JSException } from 're2js'
-import { limited } from '../format.ts'
-import { quotedGo } from '@capstan/kube'
+import { backquoted, limited } from '../format.ts'
 import { stringOf } from './convert.ts'
 import type { TemplateFunction } from '../value.ts'
 import { goFunction } from '../value.ts'
@@ -55,7 +54,7 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
           } catch (err) {
             if (!(err instanceof RE2JSException)) throw err
             if (name === 'regexMatch') return false
-            throw new Error(`regexp: Compile(${quoted(stringOf(pattern))}): ${err.message}`, {
+            throw new Error(`regexp: Compile(${backquoted(stringOf(pattern))}): ${err.message}`, {
               cause: err,
             })
           }
@@ -66,10 +65,6 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
   ),
   regexQuoteMeta,
 }
-
-/** Quotes a pattern for an error: with backquotes, unless it has a backquote or a control character other than a tab. */
-const quoted = (pattern: string): string =>
-  /[`\p{Cc}]/u.test(pattern.replaceAll('\t', '')) ? quotedGo(pattern) : `\`${pattern}\``
 
 interface Match {
   readonly start: number
