@@ -36,6 +36,7 @@ test.each([
   ["optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue()", false],
   ["optional.ofNonZeroValue(duration('0s')).hasValue()", false],
   ["isURL('https://example.com#f')", false],
+  ["isURL('//h h/x')", true],
   ["url('https://example.com/a b?x=1#f').getEscapedPath()", '/a%20b'],
   ["url('https://example.com/?x=1&x=a+b#f').getQuery() == {'x': ['1', 'a b']}", true],
   ["url('https://h?a=%zz&b=1;c=2&=3').getQuery() == {'': ['3']}", true],
@@ -62,3 +63,13 @@ test.each([
   ['int(1e19)', 'integer overflow'],
   ["duration('9223372036854775808' + 'ns')", "type conversion error from 'string' to 'google.protobuf.Duration'"],
 ])('%s fails with the error %s', (source, message) => expect(evaluate(source)).toMatchObject({ kind: 'error', message }))
+
+test.each([
+  ['https://h:x', 'parse "https://h:x": invalid port ":x" after host'],
+  ['a', 'parse "a": invalid URI for request'],
+  ['https://h/#%zz', 'parse "https://h/#%zz": invalid URL escape "%zz"'],
+  ['//h h/x', 'parse "//h h/x": invalid character " " in host name'],
+])('url(%j) fails with the error of Go: %s', (text, problem) => {
+  const message = `URL parse error during conversion from string: ${problem}`
+  expect(evaluate(`url('${text}')`)).toMatchObject({ kind: 'error', message })
+})

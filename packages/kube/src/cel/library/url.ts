@@ -1,4 +1,5 @@
 /** URLs. Upstream: apiserver/pkg/cel/library/urls.go, which parses them with `url.ParseRequestURI` and `url.Parse` of Go 1.26. */
+import { messageOf } from '../../errors.ts'
 import { escapedPath, type GoURL, hostnameOf, parseURL, requestURIProblem, unescapeURL } from '../../go-url.ts'
 import { addTo } from '../../lists.ts'
 import type { Library } from '../signature.ts'
@@ -19,22 +20,16 @@ class URLValue extends Opaque {
   }
 }
 
-function read(text: string): URLValue | undefined {
-  if (requestURIProblem(text) !== undefined) return undefined
+/** As upstream, parses a second time, because only `url.Parse` separates the fragment. */
+function parse(text: string): URLValue {
+  const conversion = 'URL parse error during conversion from string: '
+  const problem = requestURIProblem(text)
+  if (problem !== undefined) throw new EvaluationError(conversion + problem)
   try {
     return new URLValue(text, parseURL(text))
-  } catch {
-    return undefined
+  } catch (err) {
+    throw new EvaluationError(conversion + messageOf(err))
   }
-}
-
-function parse(text: string): URLValue {
-  const value = read(text)
-  if (!value)
-    throw new EvaluationError(
-      `URL parse error during conversion from string: parse ${JSON.stringify(text)}: invalid URI for request`,
-    )
-  return value
 }
 
 /** As Go, ignores parts with a semicolon or an invalid escape. */
@@ -50,7 +45,7 @@ function queryOf({ url: { query } }: URLValue): LiteralMap {
 
 export const url: Library = {
   'url(string): URL': parse,
-  'isURL(string): bool': (text: string) => read(text) !== undefined,
+  'isURL(string): bool': (text: string) => requestURIProblem(text) === undefined,
   'URL.getScheme(): string': ({ url: { scheme } }: URLValue) => scheme,
   'URL.getHost(): string': ({ url: { host } }: URLValue) => host,
   'URL.getHostname(): string': ({ url: { host } }: URLValue) => hostnameOf(host),
