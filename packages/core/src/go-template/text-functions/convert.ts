@@ -61,6 +61,9 @@ export function isEmpty(value: Value): boolean {
 /** Returns `value`, which must be a list. @throws Error `<prefix> <kind of the value><suffix>` for another value, and Go's error for nil */
 export function listOf(value: Value, prefix: string, suffix = ''): Value[] {
   if (Array.isArray(value)) return value
-  if (isNil(value)) throw new Error('runtime error: invalid memory address or nil pointer dereference')
+  if (isNil(value)) throw nilPointerError()
   throw new Error(`${prefix} ${kindName(value)}${suffix}`)
 }
+
+/** The error with which a Go function fails that uses a nil value. */
+export const nilPointerError = (): Error => new Error('runtime error: invalid memory address or nil pointer dereference')

@@ -2,6 +2,7 @@
 import { escapeURL, type GoURL, hostnameOf, parseURL, withErrorContext } from '@capstan/kube'
 import type { GoMap, TemplateFunction } from '../value.ts'
 import { goFunction, has, kindName, mapOf } from '../value.ts'
+import { isNil, nilPointerError } from './convert.ts'
 
 export const urlFunctions: Readonly<Record<string, TemplateFunction>> = {
   urlParse: goFunction(['string'], (text) => {
@@ -27,7 +28,7 @@ type Parts = Omit<GoURL, 'rawPath'>
 function textAt(map: GoMap, key: string): string {
   if (!has(map, key)) return ''
   const value = map[key]
-  if (value === null || value === undefined) throw new Error('runtime error: invalid memory address or nil pointer dereference')
+  if (isNil(value)) throw nilPointerError()
   if (typeof value === 'string') return value
   throw new Error(`unable to parse ${key} key, must be of type string, but ${kindName(value)} found`)
 }
